@@ -17,6 +17,9 @@ pub(crate) struct Arguments {
     /// Which of its variants
     #[arg(long)]
     variant: usize,
+    /// On how many threads of this process
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    threads: usize,
     /// For how long
     #[arg(long, value_name = "N")]
     milliseconds: u32,
@@ -29,6 +32,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         return Err(format!("{name:?} is no built-in loop; see `corelane scale list`").into());
     };
     let time = Duration::from_millis(u64::from(arguments.milliseconds));
-    println!("{MARK} {}", lap.rate(arguments.variant, time));
+    println!(
+        "{MARK} {}",
+        lap.rate(arguments.variant, arguments.threads, time)
+    );
     Ok(ExitCode::SUCCESS)
 }

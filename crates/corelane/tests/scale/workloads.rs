@@ -22,6 +22,7 @@ fn the_list_names_every_workload_and_a_loop_runs() {
         "raytrace",
         "keysearch",
         "unix",
+        "contention",
         "interactive",
         "simulation",
         "control-loop",

@@ -18,6 +18,7 @@ pub const WORKLOAD: Workload = Workload {
         unit: "keys",
         variants: |_| vec![("72-bit keys".to_owned(), 9)],
         start,
+        threads: false,
         now,
     }),
 };

@@ -16,6 +16,7 @@ pub const MEMORY: Workload = Workload {
         unit: "MB",
         variants: |caches| sizes("50 MB", 50_000_000, caches.stream()),
         start,
+        threads: false,
         now,
     }),
 };
@@ -29,6 +30,7 @@ pub const CACHE: Workload = Workload {
         unit: "MB",
         variants: |caches: &Caches| sizes("50 kB", 50_000, caches.second / 2),
         start,
+        threads: false,
         now,
     }),
 };

@@ -10,6 +10,7 @@
 pub mod bench;
 pub mod blocks;
 pub mod compile;
+pub mod contention;
 pub mod control_loop;
 pub mod delivery;
 pub mod fifo;
@@ -30,12 +31,13 @@ pub mod reverse;
 pub mod simulation;
 pub mod unix;
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use bench::{Bench, Unable};
 use findings::Findings;
 
-use crate::harness::plan::{Mode, Placement};
+use crate::harness::plan::{CORES, Mode, Placement};
 use crate::measure::Request;
 use crate::result::{PointResult, ScaleResult};
 use host::pressure::Caches;
@@ -81,6 +83,8 @@ pub struct Loop {
     /// Sets up a variant and returns a piece of the loop: each call does some work and returns how
     /// much.
     pub start: fn(usize) -> Body,
+    /// Whether it is also swept as threads of one process.
+    pub threads: bool,
     /// Puts the sweeps of the variants in words.
     pub now: fn(&[(String, ScaleResult)]) -> String,
 }
@@ -88,35 +92,75 @@ pub struct Loop {
 /// A piece of a loop: does some work, returns how many units it was.
 pub type Body = Box<dyn FnMut() -> f64>;
 
+/// One of several loops, by name, with what sets it up.
+type Test = (&'static str, fn() -> Body);
+
 impl Loop {
-    /// A command for each variant of the loop that is called `name`: this program, which does it
-    /// for a fixed time and prints the rate behind [`MARK`].
+    /// A command for each variant of the loop that is called `name`, and another where it is also
+    /// swept as threads: this program, which does it for a fixed time and prints the rate behind
+    /// [`MARK`].
     pub fn prepare(&self, name: &str, bench: &Bench) -> Vec<Result<Prepared, Unable>> {
-        let milliseconds = plan::lap(bench.quick).as_millis().to_string();
         let variants = (self.variants)(&bench.caches).into_iter();
-        let command = |(label, variant): (String, usize)| {
-            let variant = variant.to_string();
-            let own = [&bench.program, "scale", "work", name];
-            let lap = ["--variant", &variant, "--milliseconds", &milliseconds];
-            Ok(Prepared {
-                request: Request {
-                    mode: Some(Mode::Copies),
-                    progress: Some(MARK.to_owned()),
-                    unit: Some(self.unit.to_owned()),
-                    rounds: Some(plan::rounds(bench.quick)),
-                    ..bench.request(own.into_iter().chain(lap))
-                },
-                shown: Some(vec![name.to_owned(), label.clone()]),
-                label,
-                note: None,
-                keep: None,
-            })
-        };
-        variants.map(command).collect()
+        let commands = variants.flat_map(|(label, variant)| {
+            let by = |who: &str| format!("{label}, {who}");
+            if self.threads {
+                vec![
+                    self.command(name, by("processes"), variant, Mode::Copies, bench),
+                    self.command(name, by("threads"), variant, Mode::Threads, bench),
+                ]
+            } else {
+                vec![self.command(name, label, variant, Mode::Copies, bench)]
+            }
+        });
+        commands.map(Ok).collect()
     }
 
-    /// Does the loop for `time`; returns how much it did a second.
-    pub fn rate(&self, variant: usize, time: Duration) -> f64 {
+    fn command(
+        &self,
+        name: &str,
+        label: String,
+        variant: usize,
+        mode: Mode,
+        bench: &Bench,
+    ) -> Prepared {
+        let milliseconds = plan::lap(bench.quick).as_millis().to_string();
+        let variant = variant.to_string();
+        let own = [&bench.program, "scale", "work", name];
+        let lap = ["--variant", &variant, "--milliseconds", &milliseconds];
+        let threads: &[&str] = if mode == Mode::Threads {
+            &["--threads", CORES]
+        } else {
+            &[]
+        };
+        let command = own.into_iter().chain(lap).chain(threads.iter().copied());
+        Prepared {
+            request: Request {
+                mode: Some(mode),
+                progress: Some(MARK.to_owned()),
+                unit: Some(self.unit.to_owned()),
+                rounds: Some(plan::rounds(bench.quick)),
+                ..bench.request(command)
+            },
+            shown: Some(vec![name.to_owned(), label.clone()]),
+            label,
+            note: None,
+            keep: None,
+        }
+    }
+
+    /// Does the loop for `time` on so many threads; returns how much they did a second.
+    pub fn rate(&self, variant: usize, threads: usize, time: Duration) -> f64 {
+        thread::scope(|scope| {
+            let others = (1..threads).map(|_| scope.spawn(|| self.rate_of_one(variant, time)));
+            let others: Vec<_> = others.collect();
+            let own = self.rate_of_one(variant, time);
+            // A thread that ended early did nothing.
+            let others = others.into_iter().map(|other| other.join().unwrap_or(0.0));
+            own + others.sum::<f64>()
+        })
+    }
+
+    fn rate_of_one(&self, variant: usize, time: Duration) -> f64 {
         let mut body = (self.start)(variant);
         body(); // the first turn finds caches and branch history empty
         let (start, mut units) = (Instant::now(), 0.0);
@@ -157,6 +201,7 @@ pub fn all() -> &'static [Workload] {
         raytrace::WORKLOAD,
         keysearch::WORKLOAD,
         unix::WORKLOAD,
+        contention::WORKLOAD,
         interactive::WORKLOAD,
         simulation::WORKLOAD,
         control_loop::CONTROL_LOOP,
@@ -197,6 +242,16 @@ pub(crate) fn gain(result: &ScaleResult) -> String {
         }
         _ => words,
     }
+}
+
+/// The units of a turn that succeeded; next to nothing of one that failed, which the table shows.
+fn done(units: f64, succeeded: bool) -> f64 {
+    if succeeded { units } else { f64::MIN_POSITIVE }
+}
+
+/// A loop that cannot run here.
+fn nothing() -> Body {
+    Box::new(|| done(1.0, false))
 }
 
 /// Whether `program` is in `PATH`.

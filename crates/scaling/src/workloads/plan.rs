@@ -36,7 +36,8 @@ pub fn planned(workload: &Workload, bench: &Bench) -> Duration {
         Kind::Loop(lap_of) => {
             let variants = (lap_of.variants)(&bench.caches).len() as u32;
             let run = lap(bench.quick) + START;
-            variants * sweep(bench, run, Some(rounds(bench.quick)))
+            let ways = if lap_of.threads { 2 } else { 1 };
+            ways * variants * sweep(bench, run, Some(rounds(bench.quick)))
         }
         Kind::Program { planned, .. } | Kind::Experiment { planned, .. } => planned(bench),
     }

@@ -9,7 +9,7 @@ use std::thread;
 use figures::geometric_mean;
 use rustix::process::getppid;
 
-use super::{Body, Kind, Loop, Workload};
+use super::{Body, Kind, Loop, Test, Workload, done, nothing};
 use crate::result::ScaleResult;
 
 /// The workload.
@@ -29,12 +29,10 @@ pub const WORKLOAD: Workload = Workload {
                 .collect()
         },
         start: |index| TESTS[index.min(TESTS.len() - 1)].1(),
+        threads: false,
         now,
     }),
 };
-
-/// A test by name, with what sets it up.
-type Test = (&'static str, fn() -> Body);
 
 const TESTS: [Test; 8] = [
     ("integers and strings", integers),
@@ -83,16 +81,6 @@ fn system_calls() -> Body {
         }
         200.0
     })
-}
-
-/// The units of a turn that succeeded; next to nothing of one that failed, which the table shows.
-fn done(units: f64, succeeded: bool) -> f64 {
-    if succeeded { units } else { f64::MIN_POSITIVE }
-}
-
-/// A loop that cannot run here.
-fn nothing() -> Body {
-    Box::new(|| done(1.0, false))
 }
 
 fn pipe_throughput() -> Body {
