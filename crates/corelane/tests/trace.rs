@@ -208,7 +208,12 @@ fn the_demonstration_names_the_lock_which_is_gone_in_the_mended_program() {
     assert!(!locks("after").contains("the one table"), "{said}");
     crate::page::is_for_everybody(&directory.join("h"));
     let page = fs::read_to_string(directory.join("h")).unwrap();
-    for part in ["mutex `the one table`", "id=\"demo-1\"", "id=\"demo-2\""] {
+    for part in [
+        "mutex `the one table`",
+        "id=\"demo-1\"",
+        "id=\"demo-2\"",
+        "id=\"demo-0\"",
+    ] {
         assert!(page.contains(part), "{part}");
     }
 }

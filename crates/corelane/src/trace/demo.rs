@@ -19,9 +19,10 @@ use super::report::Comparison;
 use crate::common::{Json, Outcome, answer, print, unless_interrupted};
 
 /// How long each of the two programs is recorded, in milliseconds.
-const LENGTH: &str = "3000";
+const LENGTH: &str = "2500";
 
-/// Record a program with a lock in the way, and the same without it; takes ten seconds, needs root
+/// Record a program with a lock in the way, on one core, on all, and without the lock; takes ten
+/// seconds, needs root
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -37,7 +38,7 @@ struct Seen {
     timeline: String,
 }
 
-/// Records both programs and compares them.
+/// Records both programs and compares them; then the first on one core.
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let threads = available_parallelism()?.get();
     if threads < 2 {
@@ -57,6 +58,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         "{threads} threads at one table, whose lock they hold for {} % of each operation:",
         program::HELD
     );
+    let turns = format!("The same {threads} threads on one core, where they take turns:");
     let before = record(&[], "demo-1")?;
     tell(&behind, &before.summary.verdict)?;
     let split = "The same with a table for each thread:";
@@ -64,10 +66,16 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     tell(split, &after.summary.verdict)?;
     let sentences = tracer::diff::compare(&before.summary, &after.summary);
     tell("What changed:", &sentences)?;
+    let one_core = record(&["--one-core"], "demo-0")?;
+    tell(&turns, &one_core.summary.verdict)?;
     if let Some(path) = &arguments.html {
         let mut document = Document::new("Trace of a program with a lock in the way, and without");
         document.verdict.clone_from(&sentences);
-        for (heading, seen) in [(behind.as_str(), &before), (split, &after)] {
+        for (heading, seen) in [
+            (behind.as_str(), &before),
+            (split, &after),
+            (turns.as_str(), &one_core),
+        ] {
             let verdict = seen.summary.verdict.iter().cloned().map(Block::Text);
             document = document.heading(heading.trim_end_matches(':'));
             document.blocks.extend(verdict);

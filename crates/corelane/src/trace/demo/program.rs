@@ -22,14 +22,22 @@ pub(crate) struct Arguments {
     /// A table for each thread
     #[arg(long)]
     split: bool,
+    /// All threads on one core, where they take turns
+    #[arg(long)]
+    one_core: bool,
     /// For how long
     #[arg(long, value_name = "N")]
     milliseconds: u64,
 }
 
-/// Runs the program on all cores.
+/// Runs the program, with a thread for each core.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let threads = thread::available_parallelism()?.get();
+    let cores = host::allowed_cores()?;
+    if let (true, Some(first)) = (arguments.one_core, cores.first()) {
+        // Threads have the cores of the one that starts them.
+        host::cores::bind(0, &[*first])?;
+    }
     let tables: Vec<Arc<Table>> = if arguments.split {
         let own = |thread| Table::new(&format!("the table of thread {thread}"));
         (1..=threads).map(own).collect()
