@@ -1,0 +1,186 @@
+//! How much of an operation only one thread can do at a time.
+
+use tracer::analyse::Analysis;
+use tracer::analyse::classify::Class;
+use tracer::event::{Context, Interrupt, Kind, Left, Operation};
+use tracer::trace::HoldCount;
+use tracer::verdict::verdict;
+
+use super::near;
+use crate::synthetic::{Hand, LOCK, MAIN, Workload};
+
+#[test]
+fn a_saturated_lock_has_the_serial_fraction_that_was_put_in() {
+    for (threads, hold, think) in [(4, 10_000, 10_000), (2, 20_000, 5_000), (8, 5_000, 20_000)] {
+        let (trace, _) = Workload {
+            threads,
+            hold,
+            think,
+            until: 200_000_000,
+            spread: 0.3,
+        }
+        .run();
+        let analysis = Analysis::new(&trace);
+        let lock = &analysis.locks[0];
+        assert_eq!((lock.address, lock.class), (LOCK, Class::Mutex));
+        let demand = lock.demand.expect("thousands of holds");
+        let truth = hold as f64 / (hold + think) as f64;
+        near(
+            demand.serial,
+            truth,
+            0.05,
+            &format!("serial fraction of {threads} threads"),
+        );
+        near(demand.hold, hold as f64, 0.05, "hold");
+        near(
+            demand.operation,
+            (hold + think) as f64,
+            0.05,
+            "demand of an operation",
+        );
+        assert!(demand.serial_range.contains(demand.serial));
+        assert_eq!(demand.threads, threads as usize);
+    }
+}
+
+#[test]
+fn looks_at_a_lock_tell_of_holds_that_nobody_waited_behind() {
+    for (threads, hold, think) in [(2, 10_000, 10_000), (2, 2_000, 18_000), (3, 5_000, 20_000)] {
+        let until = 100_000_000;
+        let (mut trace, truth) = Workload {
+            threads,
+            hold,
+            think,
+            until,
+            spread: 0.9,
+        }
+        .run();
+        trace.trailer.looks.push(truth.looks(until));
+        let analysis = Analysis::new(&trace);
+        let share = truth.held as f64 / (truth.held + truth.worked) as f64;
+        let demand = analysis.locks[0].demand.expect("a thousand looks");
+        assert!(demand.serial_range.contains(share), "{share}: {demand:?}");
+        let width = demand.serial_range.high - demand.serial_range.low;
+        assert!(width < 0.3, "{share}: {demand:?}");
+        let (_, range) = verdict(&trace, &analysis)
+            .serial_fraction
+            .expect("a share is told");
+        assert!(range.contains(share), "{share}: {range:?}");
+    }
+}
+
+#[test]
+fn no_more_than_is_said_of_the_low_end_and_a_sleeper_hides_nothing() {
+    let mut hand = Hand::new(2, 100_000_000);
+    hand.thread(1001, MAIN, "logger");
+    hand.thread(1002, MAIN, "worker");
+    hand.switch(1, 0, 0, Left::Runnable, MAIN);
+    // The logger sleeps for all but a moment of every ten milliseconds; for six of the ten the
+    // worker runs beside the main thread.
+    for round in 0..10_u64 {
+        let time = 1_000 + round * 10_000_000;
+        hand.switch(time, 1, 0, Left::Runnable, 1001);
+        hand.switch(time + 1_000, 1, 1001, Left::Sleeping, 1002);
+        hand.switch(time + 6_000_000, 1, 1002, Left::Dead, 0);
+        hand.at(
+            time + 9_900_000,
+            1,
+            0,
+            Kind::InterruptBegin(Interrupt::Timer),
+        );
+        let wakes = Kind::Waking {
+            woken: 1001,
+            target: 1,
+            by: Context::Hardirq,
+            new: false,
+        };
+        hand.at(time + 9_999_000, 1, 0, wakes);
+        hand.at(time + 9_999_500, 1, 0, Kind::InterruptEnd(Interrupt::Timer));
+    }
+    let trace = hand.trace();
+    let analysis = Analysis::new(&trace);
+    let found = verdict(&trace, &analysis);
+    let (_, range) = found.serial_fraction.expect("two fifths of the time");
+    near(range.low, 0.25, 0.02, "serial share");
+    let ceiling = found.ceiling.expect("a share is told");
+    near(ceiling, 1.0 / range.low, 1e-9, "the most that cores give");
+}
+
+#[test]
+fn a_reader_that_waited_and_later_writes_shows_no_hold() {
+    // Rust's: a writer has it, readers wait.
+    const WRITTEN_READERS_WAIT: u32 = 0x7fff_ffff;
+    let mut hand = Hand::new(2, 100_000_000);
+    hand.thread(1001, MAIN, "reader");
+    hand.switch(1_000, 0, 0, Left::Runnable, MAIN);
+    hand.switch(1_000, 1, 0, Left::Runnable, 1001);
+    for round in 0..99_u64 {
+        let time = 10_000 + round * 1_000_000;
+        hand.futex(
+            time,
+            1,
+            1001,
+            Operation::WaitBitset,
+            LOCK,
+            WRITTEN_READERS_WAIT,
+        );
+        hand.switch(time + 100, 1, 1001, Left::Sleeping, 0);
+        hand.futex(
+            time + 100_000,
+            0,
+            MAIN,
+            Operation::Wake,
+            LOCK,
+            i32::MAX as u32,
+        );
+        hand.wake(time + 100_100, 0, MAIN, 1001);
+        hand.at(time + 100_200, 0, MAIN, Kind::FutexExit(1));
+        hand.switch(time + 100_500, 1, 0, Left::Runnable, 1001);
+        hand.at(time + 100_600, 1, 1001, Kind::FutexExit(0));
+        // Long after it has read, it writes, and wakes a reader.
+        hand.futex(
+            time + 900_000,
+            1,
+            1001,
+            Operation::Wake,
+            LOCK,
+            i32::MAX as u32,
+        );
+        hand.at(time + 900_200, 1, 1001, Kind::FutexExit(0));
+    }
+    let trace = hand.trace();
+    let analysis = Analysis::new(&trace);
+    let lock = &analysis.locks[0];
+    assert_eq!((lock.class, lock.demand), (Class::RwLock, None));
+    let found = verdict(&trace, &analysis);
+    assert_eq!(found.blamed, [0], "{:?}", found.sentences);
+    assert_eq!(found.serial_fraction, None);
+}
+
+#[test]
+fn counted_holds_make_a_rarely_contended_lock_exact() {
+    let (mut trace, truth) = Workload {
+        threads: 2,
+        hold: 2_000,
+        think: 38_000,
+        until: 100_000_000,
+        spread: 0.9,
+    }
+    .run();
+    trace.trailer.holds.push(HoldCount {
+        process: MAIN,
+        address: LOCK,
+        name: "table".into(),
+        holds: truth.operations,
+        held: truth.held,
+    });
+    let analysis = Analysis::new(&trace);
+    let demand = analysis.locks[0].demand.expect("the program counted");
+    assert!(demand.exact);
+    near(
+        demand.serial,
+        truth.held as f64 / (truth.held + truth.worked) as f64,
+        0.05,
+        "serial fraction",
+    );
+}
