@@ -17,19 +17,27 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 typedef struct {
-    uint32_t kind; /* 0 free, 1 lock, 2 progress */
+    uint32_t kind; /* 0 free, 1 lock, 2 progress, 3 a lock's name whose time is over */
     uint32_t length;
     uint64_t address;
     uint64_t count;
     uint64_t held;
     char name[80];
-    char unused[16];
+    uint64_t from; /* nanoseconds of CLOCK_MONOTONIC */
+    uint64_t until;
 } corelane_mark;
 
 enum { CORELANE_MARKS = 511 };
+
+static uint64_t corelane_marker_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 static void corelane_marker_path(char *path, size_t size) {
     snprintf(path, size, "/dev/shm/corelane-marker-%d", (int)getpid());
@@ -58,23 +66,39 @@ static corelane_mark *corelane_marker_take(uint32_t kind, const void *address, s
         __atomic_store_n((uint64_t *)page, UINT64_C(0x00314b52414d4c43), __ATOMIC_RELEASE);
         atexit(corelane_marker_remove);
     }
-    corelane_mark *marks = (corelane_mark *)page + 1;
+    corelane_mark *marks = (corelane_mark *)page + 1, *mark = NULL;
+    /* One that nobody has had yet, else that of the name that is over for the longest time. */
     for (int i = 0; i < CORELANE_MARKS; i++) {
-        if (__atomic_load_n(&marks[i].kind, __ATOMIC_RELAXED)) continue;
-        marks[i].address = (uint64_t)(uintptr_t)address;
-        marks[i].length = (uint32_t)length;
-        marks[i].count = marks[i].held = 0;
-        memset(marks[i].name, 0, sizeof marks[i].name);
-        strncpy(marks[i].name, name, sizeof marks[i].name - 1);
-        __atomic_store_n(&marks[i].kind, kind, __ATOMIC_RELEASE);
-        return &marks[i];
+        uint32_t state = __atomic_load_n(&marks[i].kind, __ATOMIC_RELAXED);
+        if (state == 3 && (!mark || marks[i].until < mark->until)) mark = &marks[i];
+        if (state) continue;
+        mark = &marks[i];
+        break;
     }
-    return NULL;
+    if (!mark) return NULL;
+    __atomic_store_n(&mark->kind, UINT32_MAX, __ATOMIC_RELEASE);
+    mark->address = (uint64_t)(uintptr_t)address;
+    mark->length = (uint32_t)length;
+    mark->count = mark->held = mark->until = 0;
+    mark->from = corelane_marker_now();
+    memset(mark->name, 0, sizeof mark->name);
+    strncpy(mark->name, name, sizeof mark->name - 1);
+    __atomic_store_n(&mark->kind, kind, __ATOMIC_RELEASE);
+    return mark;
 }
 
-/* Gives the lock in the `length` bytes from `address` a name. */
-static inline void corelane_name_lock(const void *address, size_t length, const char *name) {
-    corelane_marker_take(1, address, length, name);
+/* Gives the lock in the `length` bytes from `address` a name. The answer is for
+ * corelane_forget_lock. */
+static inline corelane_mark *corelane_name_lock(const void *address, size_t length, const char *name) {
+    return corelane_marker_take(1, address, length, name);
+}
+
+/* Ends the name's time: before the lock's memory is freed, so that a lock which comes to lie there
+ * is not taken for this one. */
+static inline void corelane_forget_lock(corelane_mark *mark) {
+    if (!mark) return;
+    mark->until = corelane_marker_now();
+    __atomic_store_n(&mark->kind, 3, __ATOMIC_RELEASE);
 }
 
 /* A counter of work done, for one thread; counters of one name count together. NULL is fine for

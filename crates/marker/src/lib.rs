@@ -29,12 +29,13 @@ use page::Entry;
 pub use page::{Kind, Mark, Reader, processes, read};
 use rustix::time::{ClockId, clock_gettime};
 
-/// A lock's name; forgotten when dropped.
+/// A lock's name; its time is over when this is dropped. Another lock may come to lie in the same
+/// place.
 #[derive(Debug)]
 pub struct Named(Option<&'static Entry>);
 
 /// Gives the lock in the `length` bytes from `address` a name.
-#[must_use = "the name is forgotten when this is dropped"]
+#[must_use = "the time of the name is over when this is dropped"]
 pub fn name_lock(address: usize, length: usize, name: &str) -> Named {
     Named(page::take(Kind::Lock, address, length, name))
 }

@@ -14,6 +14,11 @@ const MAGIC: u64 = 0x0031_4b52_414d_4c43;
 const ENTRIES: usize = 511;
 /// Bytes of a name.
 const NAME: usize = 80;
+/// The kind of an entry that nobody has yet, of one that is being written, and of a lock's name
+/// whose time is over: it can be read until its entry is taken for another mark.
+const FREE: u32 = 0;
+const WRITING: u32 = u32::MAX;
+const OVER: u32 = 3;
 
 /// What a mark is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,13 +41,17 @@ struct Head {
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// 0 free, `u32::MAX` being written, else a [`Kind`].
+    /// [`FREE`], [`WRITING`], [`OVER`], or a [`Kind`].
     kind: AtomicU32,
     length: AtomicU32,
     address: AtomicU64,
     pub(crate) count: AtomicU64,
     pub(crate) held: AtomicU64,
     name: [AtomicU8; NAME],
+    /// Nanoseconds of `CLOCK_MONOTONIC`.
+    from: AtomicU64,
+    /// The same; 0 while the name is given.
+    until: AtomicU64,
 }
 
 #[repr(C)]
@@ -66,6 +75,10 @@ pub struct Mark {
     pub count: u64,
     /// Nanoseconds held in all.
     pub held: u64,
+    /// When it was made: nanoseconds of `CLOCK_MONOTONIC`; 0 when a program did not tell.
+    pub from: u64,
+    /// When the name was given back; `None` while it is given.
+    pub until: Option<u64>,
 }
 
 /// Where the pages are, and how their names begin; the number of the process ends them.
@@ -171,19 +184,15 @@ pub(crate) fn take(
     length: usize,
     name: &str,
 ) -> Option<&'static Entry> {
-    let claim = |entry: &&Entry| {
-        entry
-            .kind
-            .compare_exchange(0, u32::MAX, Ordering::Acquire, Ordering::Relaxed)
-            .is_ok()
-    };
-    let entry = mine()?.entries.iter().find(claim)?;
+    let entry = claim(&mine()?.entries)?;
     entry.address.store(address as u64, Ordering::Relaxed);
     entry
         .length
         .store(u32::try_from(length).unwrap_or(u32::MAX), Ordering::Relaxed);
     entry.count.store(0, Ordering::Relaxed);
     entry.held.store(0, Ordering::Relaxed);
+    entry.from.store(crate::now(), Ordering::Relaxed);
+    entry.until.store(0, Ordering::Relaxed);
     let bytes = &name.as_bytes()[..name.floor_char_boundary(NAME)];
     for (at, place) in entry.name.iter().enumerate() {
         place.store(bytes.get(at).copied().unwrap_or(0), Ordering::Relaxed);
@@ -192,8 +201,28 @@ pub(crate) fn take(
     Some(entry)
 }
 
+/// An entry for a new mark: one that nobody has had yet, else that of the name that is over for the
+/// longest time.
+fn claim(entries: &[Entry]) -> Option<&Entry> {
+    let take = |entry: &&Entry, kind| {
+        let taken =
+            entry
+                .kind
+                .compare_exchange(kind, WRITING, Ordering::Acquire, Ordering::Relaxed);
+        taken.is_ok()
+    };
+    let unused = entries.iter().find(|entry| take(entry, FREE));
+    unused.or_else(|| {
+        let over = |entry: &&Entry| entry.kind.load(Ordering::Acquire) == OVER;
+        let mut over: Vec<&Entry> = entries.iter().filter(over).collect();
+        over.sort_by_key(|entry| entry.until.load(Ordering::Relaxed));
+        over.into_iter().find(|entry| take(entry, OVER))
+    })
+}
+
 pub(crate) fn give_back(entry: &Entry) {
-    entry.kind.store(0, Ordering::Release);
+    entry.until.store(crate::now(), Ordering::Relaxed);
+    entry.kind.store(OVER, Ordering::Release);
 }
 
 /// Another process' page, held open: what it counted last can be read after its end.
@@ -217,7 +246,8 @@ impl Reader {
         self.0.page().head.process.load(Ordering::Relaxed)
     }
 
-    /// The marks there are now.
+    /// The marks there are now, and the names that are over as long as their entries are not
+    /// needed.
     pub fn marks(&self) -> Vec<Mark> {
         let entries = self.0.page().entries.iter();
         entries.filter_map(Entry::read).collect()
@@ -231,8 +261,9 @@ pub fn read(process: u32) -> Option<Vec<Mark>> {
 
 impl Entry {
     fn read(&self) -> Option<Mark> {
-        let kind = match self.kind.load(Ordering::Acquire) {
-            1 => Kind::Lock,
+        let state = self.kind.load(Ordering::Acquire);
+        let kind = match state {
+            1 | OVER => Kind::Lock,
             2 => Kind::Progress,
             _ => return None,
         };
@@ -249,6 +280,8 @@ impl Entry {
             name: String::from_utf8_lossy(&bytes).into_owned(),
             count: self.count.load(Ordering::Relaxed),
             held: self.held.load(Ordering::Relaxed),
+            from: self.from.load(Ordering::Relaxed),
+            until: (state == OVER).then(|| self.until.load(Ordering::Relaxed)),
         })
     }
 }

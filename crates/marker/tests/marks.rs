@@ -17,8 +17,17 @@ fn names_come_and_go() {
         (mark.kind, mark.address, mark.length),
         (Kind::Lock, 0x1000, 8)
     );
+    assert!(mark.from > 0 && mark.until.is_none());
     drop(named);
-    assert!(!mine().iter().any(|mark| mark.name == "short-lived"));
+    // Another lock in the same place has a name of its own, and both can be told apart by time.
+    let _later = name_lock(0x1000, 8, "later there");
+    let marks = mine();
+    let at = |name: &str| marks.iter().find(|mark| mark.name == name);
+    let (before, after) = (at("short-lived"), at("later there"));
+    let (before, after) = (before.expect("over"), after.expect("just named"));
+    assert_eq!((before.kind, before.from), (Kind::Lock, mark.from));
+    assert!(before.until >= Some(before.from) && before.until <= Some(after.from));
+    assert_eq!(after.until, None);
 }
 
 #[test]

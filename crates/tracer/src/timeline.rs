@@ -7,8 +7,10 @@
 
 mod builder;
 mod core_state;
+mod lifetimes;
 
 use builder::Builder;
+pub use lifetimes::Lifetimes;
 
 use crate::event::{Interrupt, Tid};
 use crate::threads::{Role, Threads};
@@ -59,6 +61,8 @@ pub struct Object {
     pub process: Tid,
     /// The address.
     pub address: u64,
+    /// Which of the locks that lay there one after another, see [`Lifetimes`].
+    pub number: u32,
 }
 
 /// Why a thread is blocked.
@@ -159,6 +163,8 @@ pub struct Timeline {
     pub lives: Vec<Life>,
     /// What threads waited at.
     pub objects: Vec<Object>,
+    /// Which lock lay where when.
+    pub lifetimes: Lifetimes,
     /// Who the threads are.
     pub threads: Threads,
     /// Switches whose former thread was not the one believed to run.

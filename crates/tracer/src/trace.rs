@@ -125,6 +125,10 @@ pub struct AddressName {
     pub name: String,
     /// How it was found.
     pub source: NameSource,
+    /// When the name's time was over, nanoseconds of `CLOCK_MONOTONIC`: another lock may have come
+    /// to lie there. `None` for names that hold to the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
 }
 
 /// The words around a waited-for word, read while threads waited.

@@ -7,6 +7,7 @@ mod diff;
 mod ends;
 mod format;
 mod golden;
+mod lifetimes;
 mod live;
 mod live_help;
 mod naming;

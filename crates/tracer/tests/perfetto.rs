@@ -71,6 +71,7 @@ fn the_trace_processor_finds_what_we_found() {
         length: 8,
         name: "table".into(),
         source: NameSource::Symbol,
+        until: None,
     });
     let analysis = Analysis::new(&trace);
     let Some(rows) = ask(

@@ -25,3 +25,24 @@ fn planted_links_are_neither_written_nor_read_through() {
         std::fs::remove_file(made).expect("made above");
     }
 }
+
+#[test]
+fn entries_of_names_that_are_over_are_used_when_there_is_no_other() {
+    let process = u32::MAX - 7;
+    let page = make(process).expect("nothing has the name");
+    let entries = &page.page().entries;
+    let all: Vec<&Entry> = std::iter::from_fn(|| claim(entries)).collect();
+    assert_eq!(all.len(), ENTRIES);
+    for (entry, until) in [(all[5], 40), (all[3], 30), (all[9], 50)] {
+        entry.kind.store(OVER, Ordering::Release);
+        entry.until.store(until, Ordering::Relaxed);
+    }
+    for expected in [3, 5, 9] {
+        assert!(std::ptr::eq(
+            claim(entries).expect("one is over"),
+            all[expected]
+        ));
+    }
+    assert!(claim(entries).is_none());
+    std::fs::remove_file(path(process)).expect("made above");
+}

@@ -83,9 +83,11 @@ pub(super) fn demand(
 ) -> Option<Demand> {
     let threads = waited.parts.len();
     let ran = ran(timeline, waited) as f64;
+    let given = timeline.lifetimes.name(waited.object);
     let counted = trace.trailer.holds.iter().find(|hold| {
         hold.process == waited.object.process
             && hold.address == waited.object.address
+            && given.is_none_or(|given| given.name == hold.name)
             && hold.holds > 0
     });
     if ran <= 0.0 {

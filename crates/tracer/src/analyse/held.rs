@@ -40,7 +40,15 @@ impl Held {
             .looks
             .iter()
             .find(|looks| (looks.process, looks.address) == (object.process, object.address))?;
-        let looks = looks.looks.as_slice();
+        // Others were at a lock that lay there before or after.
+        let at = |look: &&Look| {
+            timeline
+                .lifetimes
+                .number(object.process, object.address, timeline.inside(look.time))
+                == object.number
+        };
+        let looks: Vec<Look> = looks.looks.iter().filter(at).copied().collect();
+        let looks = looks.as_slice();
         let (first, last) = (looks.first()?, looks.last()?);
         let (from, to) = (timeline.inside(first.time), timeline.inside(last.time));
         if looks.len() < ENOUGH_LOOKS || from >= to {

@@ -122,7 +122,7 @@ pub fn locks(
                 high: sampled + spinning.unnamed(waited.object.process),
             };
             let index = index as u32;
-            let (name, named_by) = name(trace, &waited, class);
+            let (name, named_by) = name(trace, timeline, &waited, class);
             let lost = budget
                 .waits
                 .iter()
@@ -179,19 +179,25 @@ fn with_readers(waited: &[Waited], classes: &[Class]) -> HashSet<Object> {
     words.collect()
 }
 
-fn name(trace: &Trace, waited: &Waited, class: Class) -> (String, Option<NameSource>) {
+fn name(
+    trace: &Trace,
+    timeline: &Timeline,
+    waited: &Waited,
+    class: Class,
+) -> (String, Option<NameSource>) {
     let object = waited.object;
     let address = format!("{:#x}", object.address);
-    let found = trace
-        .trailer
-        .names
-        .iter()
-        .filter(|name| {
-            // A read-write lock's writers wait up to three words after its beginning.
-            name.process == object.process
-                && (name.address..name.address + name.length.max(1)).contains(&object.address)
-        })
-        .min_by_key(|name| name.source);
+    let found = timeline.lifetimes.name(object).or_else(|| {
+        let names = trace.trailer.names.iter();
+        names
+            .filter(|name| {
+                // A read-write lock's writers wait up to three words after its beginning.
+                name.source != NameSource::Marker
+                    && name.process == object.process
+                    && (name.address..name.address + name.length.max(1)).contains(&object.address)
+            })
+            .min_by_key(|name| name.source)
+    });
     match found {
         Some(name) if name.source == NameSource::Place => {
             (format!("{address} ({})", name.name), Some(name.source))

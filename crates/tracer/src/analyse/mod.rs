@@ -24,8 +24,9 @@ use classify::Class;
 use critical_path::Link;
 use locks::Lock;
 
+use crate::event::Tid;
 use crate::fast_map::FastMap;
-use crate::timeline::{Object, Timeline};
+use crate::timeline::Timeline;
 use crate::trace::{Probe, Trace};
 
 /// Everything the analyses found.
@@ -106,18 +107,18 @@ impl Analysis {
     /// What has to do with waiting.
     fn contention(trace: &Trace, timeline: &Timeline) -> Contention {
         let waited = waits::gather(trace, timeline);
-        let mut probes: FastMap<Object, Vec<&Probe>> = FastMap::default();
+        let mut probes: FastMap<(Tid, u64), Vec<&Probe>> = FastMap::default();
         for probe in &trace.trailer.probes {
             let Probe {
                 process, address, ..
             } = *probe;
-            let object = Object { process, address };
-            probes.entry(object).or_default().push(probe);
+            probes.entry((process, address)).or_default().push(probe);
         }
         let classes: Vec<Class> = waited
             .iter()
             .map(|waited| {
-                let found = probes.get(&waited.object);
+                let object = waited.object;
+                let found = probes.get(&(object.process, object.address));
                 classify::classify(waited, found.map_or(&[], Vec::as_slice))
             })
             .collect();

@@ -47,6 +47,7 @@ impl Names {
             length: 1,
             name,
             source: NameSource::Place,
+            until: None,
         };
         if !mapping.path.starts_with('/') {
             return place(
@@ -68,6 +69,7 @@ impl Names {
             length: found.size.max(found.into + 1),
             name: found.name,
             source: NameSource::Symbol,
+            until: None,
         }
     }
 

@@ -25,9 +25,6 @@ const PROBES: u32 = 6;
 /// Words that are remembered; a program with more distinct waited-for words keeps the first.
 const WORDS: usize = 8192;
 
-/// A word that has had this much of names gets no more.
-const LONGEST: usize = 200;
-
 /// See the file's beginning.
 #[derive(Default)]
 pub(crate) struct Witness {
@@ -40,7 +37,10 @@ pub(crate) struct Witness {
     /// Waited-for words and what they lie in.
     places: Vec<(Tid, u64, Mapping)>,
     readers: HashMap<u32, Reader>,
-    first_holds: HashMap<(u32, u64), (u64, u64)>,
+    /// What marks had counted at first sight, by process, address and the time of the mark.
+    first_holds: HashMap<(u32, u64, u64), (u64, u64)>,
+    /// Where in `names` a mark is, by the same.
+    marked: HashMap<(u32, u64, u64), usize>,
     points: Vec<(u32, String)>,
     kernel_locks: Vec<u64>,
     pub(crate) lookout: Lookout,
@@ -102,8 +102,8 @@ impl Witness {
                 && let Some(reader) = Reader::open(process)
             {
                 for mark in reader.marks() {
-                    self.first_holds
-                        .insert((process, mark.address), (mark.count, mark.held));
+                    let key = (process, mark.address, mark.from);
+                    self.first_holds.insert(key, (mark.count, mark.held));
                 }
                 place.insert(reader);
             }
@@ -111,29 +111,23 @@ impl Witness {
         self.remember_names();
     }
 
-    /// A lock's name is kept even when the program drops the lock before it ends. Where another
-    /// lock has come to lie at its address, the word has both names: whose its waits were is not
-    /// known.
+    /// A lock's name is kept even when the program drops the lock before it ends; another lock that
+    /// comes to lie at its address has a name and a time of its own.
     fn remember_names(&mut self) {
         for (process, mark) in marks(&self.readers, MarkKind::Lock) {
-            let known = self.names.iter_mut().find(|name| {
-                name.source == NameSource::Marker
-                    && (name.process, name.address) == (process, mark.address)
-            });
-            match known {
-                Some(name) if name.name.ends_with(&mark.name) => {}
-                Some(name) if name.name.len() < LONGEST => {
-                    name.name = format!("{}, later {}", name.name, mark.name);
-                }
-                Some(_) => {}
-                None => self.names.push(AddressName {
+            let key = (process, mark.address, mark.from);
+            let at = *self.marked.entry(key).or_insert(self.names.len());
+            if at == self.names.len() {
+                self.names.push(AddressName {
                     process,
                     address: mark.address,
                     length: mark.length,
                     name: mark.name,
                     source: NameSource::Marker,
-                }),
+                    until: None,
+                });
             }
+            self.names[at].until = mark.until;
         }
     }
 
@@ -183,6 +177,7 @@ impl Witness {
                     length: 1,
                     name,
                     source: NameSource::Symbol,
+                    until: None,
                 });
             }
         }
@@ -194,7 +189,8 @@ impl Witness {
             })
             .collect();
         for (process, mark) in marks(&self.readers, MarkKind::Lock) {
-            let before = self.first_holds.get(&(process, mark.address));
+            let key = (process, mark.address, mark.from);
+            let before = self.first_holds.get(&key);
             let (count, held) = before.copied().unwrap_or_default();
             if mark.count > count {
                 trailer.holds.push(HoldCount {

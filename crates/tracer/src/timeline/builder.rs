@@ -2,7 +2,7 @@
 //! believed to do.
 
 use super::core_state::CoreState;
-use super::{Cause, Doing, Life, Object, Stolen, Timeline, UNKNOWN};
+use super::{Cause, Doing, Life, Lifetimes, Object, Stolen, Timeline, UNKNOWN};
 use crate::event::{Context, Event, Kind, Left, Tid};
 use crate::fast_map::FastMap;
 use crate::threads::Threads;
@@ -48,6 +48,7 @@ impl Builder {
                 end,
                 stolen: vec![Vec::new(); list.len()],
                 cores: list,
+                lifetimes: Lifetimes::new(&trace.trailer.names),
                 threads: Threads::new(trace),
                 ..Timeline::default()
             },
@@ -87,7 +88,8 @@ impl Builder {
             Kind::Switch { left, next } => self.switch(core, time, event.tid, left, next),
             Kind::Waking { woken, by, .. } => self.waking(core, time, event.tid, woken, by),
             Kind::FutexEnter(call) if call.operation.waits() => {
-                let object = self.object(self.timeline.threads.process(event.tid), call.address);
+                let process = self.timeline.threads.process(event.tid);
+                let object = self.object(process, call.address, time);
                 let thread = self.thread(event.tid, time);
                 self.states[thread].waits_at = Some(Cause::Futex(object));
             }
@@ -96,7 +98,7 @@ impl Builder {
                 self.states[thread].waits_at = None;
             }
             Kind::LockBegin { address, .. } => {
-                let object = self.object(0, address);
+                let object = self.object(0, address, time);
                 let thread = self.thread(event.tid, time);
                 // A kernel lock inside a futex call is for the moment what the thread waits at.
                 self.states[thread].waits_at = Some(Cause::KernelLock(object));
@@ -284,8 +286,12 @@ impl Builder {
         }
     }
 
-    fn object(&mut self, process: Tid, address: u64) -> u32 {
-        let object = Object { process, address };
+    fn object(&mut self, process: Tid, address: u64, time: u64) -> u32 {
+        let object = Object {
+            process,
+            address,
+            number: self.timeline.lifetimes.number(process, address, time),
+        };
         let objects = &mut self.timeline.objects;
         *self.object_index.entry(object).or_insert_with(|| {
             objects.push(object);

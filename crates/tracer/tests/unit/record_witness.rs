@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_word_that_was_two_locks_has_both_names() {
+fn a_word_that_was_two_locks_has_both_names_and_when_the_first_ended() {
     let word = Box::new(0_u64);
     let address = &raw const *word as usize;
     let mut witness = Witness::default();
@@ -16,8 +16,15 @@ fn a_word_that_was_two_locks_has_both_names() {
     drop(second);
     let mut trailer = Trailer::default();
     witness.finish(&[], &mut trailer);
-    let mut names = trailer.names.iter();
-    let name = names.find(|name| name.address == address as u64);
-    let name = name.expect("the lock had a name");
-    assert_eq!(name.name, "the first table, later the second table");
+    let found: Vec<_> = trailer
+        .names
+        .iter()
+        .filter(|name| name.address == address as u64)
+        .map(|name| (name.name.as_str(), name.until.is_some()))
+        .collect();
+    // The second was not looked at again after its end.
+    assert_eq!(
+        found,
+        [("the first table", true), ("the second table", false)]
+    );
 }

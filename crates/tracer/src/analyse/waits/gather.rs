@@ -108,8 +108,13 @@ impl Gatherer<'_> {
         })
     }
 
-    fn object(&self, process: Tid, address: u64) -> Option<usize> {
-        self.index.get(&Object { process, address }).copied()
+    fn object(&self, process: Tid, address: u64, time: u64) -> Option<usize> {
+        let object = Object {
+            process,
+            address,
+            number: self.timeline.lifetimes.number(process, address, time),
+        };
+        self.index.get(&object).copied()
     }
 
     fn event(&mut self, event: &Event) {
@@ -208,7 +213,7 @@ impl Gatherer<'_> {
             self.numbers.contains(&(call.value & 0x3fff_ffff)) && call.value & 0x3fff_ffff > 1;
         let thread = self.thread(tid);
         let (process, studied, on_core) = (thread.process, thread.studied, thread.on_core(time));
-        let object = self.object(process, call.address);
+        let object = self.object(process, call.address, time);
         if let Some(thread) = self.threads.get_mut(&tid)
             && let Some(object) = close(&mut self.found, thread, time)
         {
@@ -303,7 +308,7 @@ impl Gatherer<'_> {
     }
 
     fn kernel_begin(&mut self, tid: Tid, address: u64, flags: u8, time: u64) {
-        let Some(object) = self.object(0, address) else {
+        let Some(object) = self.object(0, address, time) else {
             return;
         };
         let thread = self.thread(tid);
@@ -317,7 +322,7 @@ impl Gatherer<'_> {
     }
 
     fn kernel_end(&mut self, tid: Tid, address: u64, time: u64) {
-        let Some(object) = self.object(0, address) else {
+        let Some(object) = self.object(0, address, time) else {
             return;
         };
         let thread = self.thread(tid);
