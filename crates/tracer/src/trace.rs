@@ -165,6 +165,14 @@ pub struct Look {
     /// The word eight bytes after it: a mutex of glibc keeps its owner there.
     #[serde(rename = "a")]
     pub after: u32,
+    /// The word before it: the state of Rust's read-write lock, whose writers wait at the word.
+    #[serde(rename = "b", default, skip_serializing_if = "is_zero")]
+    pub before: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(word: &u32) -> bool {
+    *word == 0
 }
 
 /// What a lock that counts its own use has counted during the recording.

@@ -18,3 +18,4 @@ mod prove;
 mod queueing;
 mod synthetic;
 mod timeline;
+mod writers;

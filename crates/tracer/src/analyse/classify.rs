@@ -159,13 +159,20 @@ pub fn classify(waited: &Waited, probes: &[&Probe]) -> Class {
     Class::Signal
 }
 
-/// Rust's read-write lock: 30 bits of readers (all ones: a writer), bit 30 readers wait, bit 31
-/// writers wait.
+/// Of the state of Rust's read-write lock: bit 30 readers wait, bit 31 writers wait.
+const WAITING: u32 = 0b11 << 30;
+/// The others count readers; all ones are a writer.
+const READERS: u32 = !WAITING;
+
+/// A state of Rust's read-write lock that somebody waits at.
 fn rust_rwlock(value: u32) -> bool {
-    const WAITING: u32 = 0b11 << 30;
-    const READERS: u32 = !WAITING;
     const MANY: u32 = 1 << 16;
-    value & WAITING != 0 && (value & READERS == READERS || (1..MANY).contains(&(value & READERS)))
+    value & WAITING != 0 && (written(value) || (1..MANY).contains(&(value & READERS)))
+}
+
+/// Whether a writer has Rust's read-write lock in this state.
+pub(super) const fn written(state: u32) -> bool {
+    state & READERS == READERS
 }
 
 /// True for the state word of Rust's read-write lock, where its readers wait.

@@ -1,5 +1,6 @@
 //! What a lock demands of an operation, and what its removal is predicted to bring.
 
+use super::classify::Class;
 use super::held::Held;
 use super::locks::Range;
 use super::queueing;
@@ -73,12 +74,13 @@ fn ran(timeline: &Timeline, waited: &Waited) -> u64 {
         .sum()
 }
 
-/// What the lock at `waited` demands, where there is evidence.
+/// What the lock at `waited`, which is a `class`, demands, where there is evidence.
 /// `polled` nanoseconds were spent polling for it.
 pub(super) fn demand(
     trace: &Trace,
     timeline: &Timeline,
     waited: &Waited,
+    class: Class,
     polled: Range,
 ) -> Option<Demand> {
     let threads = waited.parts.len();
@@ -111,7 +113,7 @@ pub(super) fn demand(
     if threads < 2 || holds.count == 0 {
         return None;
     }
-    let seen = match Held::new(trace, timeline, waited) {
+    let seen = match Held::new(trace, timeline, waited, class) {
         Some(held) => looked(timeline, waited, polled, &held),
         None if holds.count >= ENOUGH_HOLDS => visible(timeline, waited, ran),
         None => return None,

@@ -1,10 +1,13 @@
 //! How much of the threads' running time a lock is held, from looks at the lock's word.
 //!
-//! In glibc, musl and Rust's standard library alike a mutex is free when its word is 0. A look that
-//! finds it taken counts when the holder is on a core: a holder that was put off its core does no
-//! serial work. glibc tells the holder. Without it, a taken lock whose holder may be one of several
-//! threads, some of them off their cores, counts for the upper end alone.
+//! In glibc, musl and Rust's standard library alike a mutex is free when its word is 0. Writers of
+//! Rust's read-write lock wait at a word that only counts; the word before it tells of a writer.
+//!
+//! A look that finds the lock taken counts when the holder is on a core: a holder that was put off
+//! its core does no serial work. glibc tells the holder. Without it, a taken lock whose holder may
+//! be one of several threads, some of them off their cores, counts for the upper end alone.
 
+use super::classify::{Class, written};
 use super::locks::Range;
 use super::waits::Waited;
 use crate::event::Tid;
@@ -32,8 +35,8 @@ pub struct Held {
 }
 
 impl Held {
-    /// Counts the looks at `waited`.
-    pub fn new(trace: &Trace, timeline: &Timeline, waited: &Waited) -> Option<Self> {
+    /// Counts the looks at `waited`, which is a `class`; `None` where they do not tell.
+    pub fn new(trace: &Trace, timeline: &Timeline, waited: &Waited, class: Class) -> Option<Self> {
         let object = waited.object;
         let looks = trace
             .trailer
@@ -54,7 +57,8 @@ impl Held {
         if looks.len() < ENOUGH_LOOKS || from >= to {
             return None;
         }
-        let tells_holder = tells_holder(timeline, object.process, looks);
+        let taken = taken(class, looks)?;
+        let tells_holder = class != Class::RwLock && tells_holder(timeline, object.process, looks);
         let parts: Vec<&Life> = timeline
             .targets()
             .filter(|life| waited.parts.contains_key(&life.tid))
@@ -63,10 +67,10 @@ impl Held {
         for look in looks {
             let now = Now::at(timeline, &parts, look.time);
             let holder = tells_holder.then_some(look.after).filter(|tid| *tid != 0);
-            let (sure, possible) = if look.word == 0 {
-                (false, false)
-            } else {
+            let (sure, possible) = if taken(look) {
                 now.holder_works(holder)
+            } else {
+                (false, false)
             };
             surely.push(f64::from(u8::from(sure)));
             perhaps.push(f64::from(u8::from(possible)));
@@ -88,6 +92,16 @@ impl Held {
             tells_holder,
         })
     }
+}
+
+/// How a look tells that a lock of this class is taken; `None` where the words do not tell.
+fn taken(class: Class, looks: &[Look]) -> Option<fn(&Look) -> bool> {
+    if class != Class::RwLock {
+        return Some(|look| look.word != 0);
+    }
+    // Rust's; glibc's has neither.
+    let has_writer = looks.iter().any(|look| written(look.before));
+    has_writer.then_some(|look: &Look| written(look.before))
 }
 
 /// Time on a core of these threads between two instants.

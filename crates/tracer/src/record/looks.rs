@@ -96,23 +96,20 @@ impl Lookout {
                 .memories
                 .entry(*process)
                 .or_insert_with(|| File::open(format!("/proc/{process}/mem")).ok());
-            let mut words = [0; 12];
-            let Some(Ok(())) = memory
+            let Some(words) = memory
                 .as_ref()
-                .map(|memory| memory.read_exact_at(&mut words, *address))
+                .and_then(|memory| around(memory, *address).ok())
             else {
                 continue;
-            };
-            let word = |at: usize| {
-                u32::from_ne_bytes([words[at], words[at + 1], words[at + 2], words[at + 3]])
             };
             self.found
                 .entry((*process, *address))
                 .or_default()
                 .push(Look {
                     time: now_ns(),
-                    word: word(0),
-                    after: word(8),
+                    word: words[1],
+                    after: words[3],
+                    before: words[0],
                 });
             self.kept += 1;
         }
@@ -148,6 +145,18 @@ impl Lookout {
         all.sort_by_key(|looks| (looks.process, looks.address));
         all
     }
+}
+
+/// The words from 4 bytes before `address` on; 0 for the first where another page begins, which may
+/// not be there.
+fn around(memory: &File, address: u64) -> std::io::Result<[u32; 4]> {
+    const BEFORE: u64 = 4;
+    const PAGE: u64 = 4096;
+    let mut bytes = [0; 16];
+    let missing = if address % PAGE < BEFORE { BEFORE } else { 0 };
+    memory.read_exact_at(&mut bytes[missing as usize..], address - BEFORE + missing)?;
+    let (words, _) = bytes.as_chunks::<4>();
+    Ok(std::array::from_fn(|at| u32::from_ne_bytes(words[at])))
 }
 
 #[cfg(test)]

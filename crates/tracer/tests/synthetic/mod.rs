@@ -148,6 +148,7 @@ impl Truth {
                 time,
                 word: u32::from(hold.is_some()),
                 after: hold.map_or(0, |(.., tid)| *tid),
+                before: 0,
             });
             time += random.about(100_000, 0.5);
         }

@@ -2,18 +2,43 @@ use super::*;
 
 #[test]
 fn words_that_are_waited_for_are_looked_at_and_no_others() {
-    let words = [2_u32, 7, 4711, 0];
+    let words = [13_u32, 2, 7, 4711];
     let mut lookout = Lookout::default();
     assert_eq!(lookout.pause(), None);
-    lookout.waits(std::process::id(), words.as_ptr() as u64);
+    lookout.waits(std::process::id(), &raw const words[1] as u64);
     lookout.choose();
     let pause = lookout.pause().expect("a word is waited for");
     assert!(pause >= PAUSE / 2 && pause < PAUSE * 3 / 2, "{pause:?}");
     lookout.look();
     let found = lookout.finish();
     assert_eq!(found.len(), 1);
-    let Look { word, after, .. } = found[0].looks[0];
-    assert_eq!((word, after), (2, 4711));
+    let Look {
+        before,
+        word,
+        after,
+        ..
+    } = found[0].looks[0];
+    assert_eq!((before, word, after), (13, 2, 4711));
+}
+
+#[test]
+fn the_word_before_a_page_is_left_alone() {
+    let page = Page::new();
+    let memory = File::open("/proc/self/mem").expect("our own memory");
+    let words = around(&memory, page.0.as_ptr() as u64).expect("the page is there");
+    assert_eq!(words, [0, 1, 2, 3]);
+}
+
+/// Words at the beginning of a page.
+#[repr(align(4096))]
+struct Page([u32; 1024]);
+
+impl Page {
+    fn new() -> Box<Self> {
+        let mut page = Box::new(Self([0; 1024]));
+        page.0[..3].copy_from_slice(&[1, 2, 3]);
+        page
+    }
 }
 
 #[test]
