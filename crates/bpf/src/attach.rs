@@ -6,6 +6,8 @@
 //! it is a [filter](crate::classifier), of which an empty shell may stay. Interfaces are found in the
 //! network namespace of the calling thread.
 
+mod hand_over;
+
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -58,6 +60,8 @@ enum Hold {
     Link(OwnedFd),
     /// Removes itself.
     Filter(#[expect(dead_code, reason = "held")] Filter),
+    /// Another process does, and has or gets the link.
+    Elsewhere,
 }
 
 /// A program on an interface; dropping it detaches the program.
@@ -69,7 +73,7 @@ pub struct Attachment {
     fallback: Option<String>,
     hold: Hold,
     /// At tc, where any number of programs is let in: that this is the only one of its name.
-    _only: Option<UnixDatagram>,
+    only: Option<UnixDatagram>,
 }
 
 impl Attachment {
@@ -95,7 +99,7 @@ impl Attachment {
             mode,
             fallback,
             hold: Hold::Link(link),
-            _only: None,
+            only: None,
         };
         let failed = |error: io::Error| match error.raw_os_error() {
             // EEXIST: one in the other mode.
@@ -158,18 +162,18 @@ impl Attachment {
             mode: Mode::Tc,
             fallback: None,
             hold: hold.map_err(failed)?,
-            _only: Some(only),
+            only: Some(only),
         })
     }
 
     /// Puts another program of the same kind in this one's place; no frame passes between them.
     ///
     /// # Errors
-    /// [`Error::Attach`], also where a filter is in the place of a link.
-    pub fn exchange(&self, program: &Program) -> Result<()> {
+    /// [`Error::Attach`], also where no link is held.
+    pub fn exchange(&self, program: &impl AsFd) -> Result<()> {
         let done = match &self.hold {
             Hold::Link(link) => sys::link_update(link.as_fd(), program.as_fd()),
-            Hold::Filter(_) => Err(io::ErrorKind::Unsupported.into()),
+            Hold::Filter(_) | Hold::Elsewhere => Err(io::ErrorKind::Unsupported.into()),
         };
         done.map_err(|error| Error::Attach {
             interface: self.interface.clone(),
