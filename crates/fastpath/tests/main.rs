@@ -3,6 +3,7 @@
 mod common;
 mod forwarder;
 mod generator;
+mod hand_over;
 mod network;
 mod reason;
 mod standard;

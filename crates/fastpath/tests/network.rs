@@ -25,14 +25,14 @@ const LEFT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 const RIGHT: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 2);
 
 /// Two hosts, and a router between them that forwards by itself.
-struct Net {
+pub(crate) struct Net {
     router: Namespace,
-    left: Veth,
-    right: Veth,
+    pub(crate) left: Veth,
+    pub(crate) right: Veth,
 }
 
 impl Net {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         // Redirected frames reach a veth whose peer has GRO.
         let host = |place, interface, address| {
             let end = side(place, interface).address(address);
@@ -62,7 +62,7 @@ impl Net {
     }
 
     /// A forwarder that knows both hosts.
-    fn forwarder(&self, places: [Place; 2]) -> Forwarder {
+    pub(crate) fn forwarder(&self, places: [Place; 2]) -> Forwarder {
         let make = || {
             let mut forwarder = Forwarder::new(Lookup::Own, Capacity::default()).unwrap();
             for (place, port, peer, id, address) in [
@@ -97,7 +97,7 @@ impl Net {
     }
 
     /// Sends `bytes` bytes by TCP from left to right; panics when one is lost or changed.
-    fn transfer(&self, bytes: usize) {
+    pub(crate) fn transfer(&self, bytes: usize) {
         let listener = self
             .right
             .b

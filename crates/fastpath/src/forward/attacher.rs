@@ -109,7 +109,7 @@ impl Order {
         let ask = || Suits::ask(&self.interface, self.ifindex).unwrap_or(Suits::Software);
         let suits = match self.place {
             Place::Suiting(known) => Some(known.unwrap_or_else(ask)),
-            Place::Xdp(_) | Place::Tc => None,
+            Place::Xdp(_) | Place::Tc | Place::Elsewhere(_) => None,
         };
         let place = suits.map_or(self.place, Suits::place);
         let mut done = self.attach_at(place, tellers);
@@ -160,6 +160,11 @@ impl Order {
                 Ok((loaded.program("hear")?, attachment, Teller::Stack))
             }
             (_, Place::Xdp(request)) => self.attach_xdp(request, tellers),
+            (_, Place::Elsewhere(mode)) => {
+                let (program, teller) = self.load_in(mode, tellers)?;
+                let attachment = Attachment::elsewhere(&self.interface, self.ifindex, mode);
+                Ok((program, attachment, teller))
+            }
             (_, Place::Tc | Place::Suiting(_)) => self.attach_tc(),
         }
     }
@@ -169,9 +174,7 @@ impl Order {
             let remedy = "the kernel's table and AF_XDP sockets need XDP";
             return Err(Error::value("place of a program", "tc", remedy));
         }
-        // There the kernel has the tag of every frame beside it.
-        let teller = Teller::Stack;
-        let program = self.load_for(Mode::Tc, teller).load(&self.maps)?;
+        let (program, teller) = self.load_tc()?;
         let attachment = Attachment::at_tc(&program, &self.interface, self.ifindex)?;
         Ok((program, attachment, teller))
     }
@@ -191,10 +194,31 @@ impl Order {
                 attachment => return Ok((native, attachment?, teller)),
             }
         }
-        let teller = tellers.generic(&self.maps["arrived"])?;
-        let generic = self.load_for(Mode::Generic, teller).load(&self.maps)?;
+        let (generic, teller) = self.load_generic(tellers)?;
         let attachment = attach(&generic, Request::Generic)?;
         Ok((generic, attachment, teller))
+    }
+
+    /// For a place that is another process's for the time being.
+    fn load_in(&self, mode: Mode, tellers: &mut Tellers) -> Result<(Program, Teller)> {
+        match mode {
+            Mode::Native => self.load_native(tellers.native(self.ifindex)),
+            Mode::Generic => self.load_generic(tellers),
+            Mode::Tc => self.load_tc(),
+        }
+    }
+
+    fn load_tc(&self) -> Result<(Program, Teller)> {
+        // There the kernel has the tag of every frame beside it.
+        let teller = Teller::Stack;
+        let program = self.load_for(Mode::Tc, teller).load(&self.maps)?;
+        Ok((program, teller))
+    }
+
+    fn load_generic(&self, tellers: &mut Tellers) -> Result<(Program, Teller)> {
+        let teller = tellers.generic(&self.maps["arrived"])?;
+        let program = self.load_for(Mode::Generic, teller).load(&self.maps)?;
+        Ok((program, teller))
     }
 
     /// For the driver; one that may not be bound to it does not ask it.

@@ -2,7 +2,7 @@
 //! whoever reads.
 
 use std::collections::BTreeMap;
-use std::ops::{Add, AddAssign};
+use std::ops::AddAssign;
 
 use bpf::map::{Map, MappedArray};
 use fib::NextHop;
@@ -121,7 +121,7 @@ impl PortCount {
 
 impl AddAssign<&Self> for PortCount {
     fn add_assign(&mut self, other: &Self) {
-        *self = self.with(other, Add::add);
+        *self = self.with(other, u64::wrapping_add);
     }
 }
 

@@ -222,7 +222,11 @@ impl Forwarder {
             for vlan in port.iter().flat_map(|port| &port.settings.vlans) {
                 let key = vlans::key(number, vlan.vid);
                 if let Some(link) = self.links.vlans.get(&key) {
-                    counts.insert(vlan.ifindex, self.links.of_vlan(link));
+                    let mut count = self.links.of_vlan(link);
+                    if let Some(before) = self.before.vlans.get(&vlan.ifindex) {
+                        count += *before;
+                    }
+                    counts.insert(vlan.ifindex, count);
                 }
             }
         }
@@ -233,6 +237,9 @@ impl Forwarder {
     /// came by a port or VLAN counts where this looked up then.
     pub fn table_counts(&self) -> BTreeMap<u32, LinkCount> {
         let mut tables = self.links.tables.clone();
+        for (table, before) in &self.before.tables {
+            *tables.entry(*table).or_default() += *before;
+        }
         for number in 0..self.ports.len() {
             for (key, count) in self.links.counts(number, self.total(number)) {
                 let link = match key {

@@ -40,6 +40,7 @@ mod attacher;
 mod counters;
 mod flows;
 mod grace;
+mod hand_over;
 mod left;
 mod links;
 mod place;
@@ -72,6 +73,7 @@ use fib::quiescence::Domain;
 use fib::{NextHop, NextHopEntry, NextHopTable};
 pub use flows::{FlowFields, Flows};
 use grace::Grace;
+pub use hand_over::Counted;
 use left::Left;
 pub use left::{NotCarried, Room};
 pub use links::LinkCount;
@@ -262,6 +264,8 @@ pub struct Forwarder {
     has_new_room: bool,
     /// VLANs that went are forgotten since this was last asked, or their places are free.
     has_new_vlans: bool,
+    /// What other forwarders have counted of the same ports before.
+    before: Counted,
 }
 
 impl Forwarder {
@@ -339,6 +343,7 @@ impl Forwarder {
             changes: 0,
             has_new_room: false,
             has_new_vlans: false,
+            before: Counted::default(),
         };
         forwarder.vouch(None)?;
         Ok(forwarder)
@@ -349,14 +354,19 @@ impl Forwarder {
         self.ports.iter().flatten().map(|port| &port.attachment)
     }
 
-    /// What each port and CPU has counted since the program was loaded.
+    /// What each port and CPU has counted since the program was loaded, and before
+    /// ([`Forwarder::count_on`]).
     pub fn port_counters(&self) -> PortCounts {
         let mut counts = PortCounts::new();
         for (number, port) in self.ports.iter().enumerate() {
             let Some(port) = port else { continue };
             for cpu in 0..self.cpus {
-                let count = counters::port(&self.counters, cpu, number);
-                counts.insert((port.ifindex, cpu as u32), count);
+                let place = (port.ifindex, cpu as u32);
+                let mut count = counters::port(&self.counters, cpu, number);
+                if let Some(before) = self.before.ports.get(&place) {
+                    count += before;
+                }
+                counts.insert(place, count);
             }
         }
         counts

@@ -11,7 +11,7 @@
 
 use std::{fmt, io};
 
-use bpf::attach::Request;
+use bpf::attach::{Mode, Request};
 use bpf::features;
 
 /// Where a port's program runs.
@@ -24,6 +24,9 @@ pub enum Place {
     /// Where it suits the device, which is asked unless that is known; when that is refused, at the
     /// other.
     Suiting(Option<Suits>),
+    /// Where another process has a program, whose link this one gets later, in this mode
+    /// ([`Forwarder::receive`](super::Forwarder::receive)).
+    Elsewhere(Mode),
 }
 
 impl fmt::Display for Place {
@@ -32,6 +35,7 @@ impl fmt::Display for Place {
             Self::Xdp(_) => "XDP",
             Self::Tc => "tc",
             Self::Suiting(_) => "where it suits the device",
+            Self::Elsewhere(_) => "where another process has it",
         })
     }
 }

@@ -59,7 +59,7 @@ impl Forwarder {
         Ok(self.refusals.is_some())
     }
 
-    fn port(&self, ifindex: u32) -> Result<&Port> {
+    pub(super) fn port(&self, ifindex: u32) -> Result<&Port> {
         let port = self.ports[self.number_of(ifindex)?].as_ref();
         port.ok_or(Error::NoPort(ifindex))
     }
