@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use fastpath::forward::PuntLimits;
-use router::engine::{self, EngineKind, Require};
+use router::engine::{self, Engine, EngineKind, Require};
 use router::instance::{Instance, Signals};
 use router::log::{self, Level};
 use router::management_plane::config::{Config, InstanceName, Metrics, Stale};
+use router::take_over::Taking;
 use router::{privileges, system_calls};
 
 use crate::common::Outcome;
@@ -65,6 +66,10 @@ pub(crate) struct Arguments {
     /// "expired=100, local=50000"; "none": all [default: see docs/router.md]
     #[arg(long, value_name = "LIST")]
     punt_limits: Option<PuntLimits>,
+    /// Take the ports of the running router of this name over, without a lost frame; it ends then.
+    /// Engines xdp, xdp-kernel-fib, tc and auto
+    #[arg(long, conflicts_with = "remove_left")]
+    take_over: bool,
     /// Only remove what a killed router has left at tc of its ports, before Linux 6.6: filters that do
     /// nothing any more. A start does the same
     #[arg(long)]
@@ -85,8 +90,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     }
     let signals = Signals::register()?;
+    // First, since whoever may reach the socket may have fewer rights afterwards.
+    let taking = arguments.take_over.then(|| Taking::ask(&config));
+    let taking = taking.transpose()?;
     let sockets = config.engine.has_workers();
-    // First, since engines start threads, and rights belong to threads.
+    // Then, since engines start threads, and rights belong to threads.
     privileges::reduce(sockets)?;
     if let Err(error) = system_calls::restrict() {
         let what = "every system call stays possible".to_owned();
@@ -94,15 +102,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         log::write(Level::Warning, "rights", &pairs);
     }
     let ports = config.ports.clone();
-    let engine = engine::open(
-        config.engine,
-        &ports,
-        config.require,
-        config.sockets(),
-        config.capacity(),
-        false,
-    )?;
-    let mut instance = Instance::start(config, arguments.file.clone(), engine)?;
+    let engine = open(&config, taking.as_ref())?;
+    let mut instance = Instance::start(config, arguments.file.clone(), engine, taking)?;
     // Whoever wanted to read it may have gone.
     let _ = writeln!(std::io::stdout(), "{}", instance.ready_line());
     // Asked after ready: what it says is advice, not a condition.
@@ -119,6 +120,28 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
     instance.run(&signals);
     Ok(ExitCode::SUCCESS)
+}
+
+fn open(
+    config: &Config,
+    taking: Option<&Taking>,
+) -> Result<Box<dyn Engine>, Box<dyn std::error::Error + Send + Sync>> {
+    let (kind, require, capacity) = (config.engine, config.require, config.capacity());
+    let engine = match taking {
+        Some(taking) => {
+            let ports = taking.ports(&config.ports)?;
+            engine::open_elsewhere(kind, &ports, require, capacity)
+        }
+        None => engine::open(
+            kind,
+            &config.ports,
+            require,
+            config.sockets(),
+            capacity,
+            false,
+        ),
+    };
+    Ok(engine?)
 }
 
 fn takes_redirects(port: &str) -> bool {

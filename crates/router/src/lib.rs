@@ -22,4 +22,6 @@ pub mod management_plane;
 pub mod privileges;
 #[cfg(feature = "kernel")]
 pub mod system_calls;
+#[cfg(feature = "kernel")]
+pub mod take_over;
 pub mod user_plane;

@@ -47,6 +47,7 @@ mod sums;
 mod systemd;
 mod tables;
 mod tags;
+mod take_over;
 mod toggles;
 mod twins;
 mod watching;

@@ -14,7 +14,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use fastpath::forward::{Device, NotCarried, PuntLimits};
+use fastpath::forward::{Device, Forwarder, NotCarried, PuntLimits};
 use host::netlink::{ROUTE, Received, Socket};
 
 pub use super::health::{Checking, Health};
@@ -131,6 +131,11 @@ impl Follower {
     /// The engine.
     pub fn engine(&self) -> &dyn Engine {
         &*self.engine
+    }
+
+    /// The programs in the kernel and their state, for an engine that has them.
+    pub fn forwarder_mut(&mut self) -> Option<&mut Forwarder> {
+        self.engine.forwarder_mut()
     }
 
     /// Is the engine's state the kernel's, as of the latest [`Follower::follow`]? Not while

@@ -45,6 +45,40 @@ impl InKernel {
         all: bool,
         capacity: Capacity,
     ) -> Result<Self, EngineError> {
+        let mut engine = Self::empty(kind, request, capacity)?;
+        let mut failed = Failed::default();
+        failed.start(ports, all, |name, ifindex| {
+            let place = engine.place(ifindex);
+            let attached = engine.forwarder.attach_at(name, ifindex, place).map(drop);
+            engine.attached(name, ifindex, attached)?;
+            engine.ports.push((name.to_owned(), ifindex));
+            Ok(())
+        })?;
+        engine.failed = failed;
+        Ok(engine)
+    }
+
+    /// The same for ports that another process is attached to, in these modes: its links come later.
+    ///
+    /// # Errors
+    /// As above.
+    pub(super) fn open_elsewhere(
+        kind: EngineKind,
+        ports: &[(String, u32, Mode)],
+        request: Request,
+        capacity: Capacity,
+    ) -> Result<Self, EngineError> {
+        let mut engine = Self::empty(kind, request, capacity)?;
+        for (name, ifindex, mode) in ports {
+            let place = Place::Elsewhere(*mode);
+            let attached = engine.forwarder.attach_at(name, *ifindex, place).map(drop);
+            engine.attached(name, *ifindex, attached)?;
+            engine.ports.push((name.clone(), *ifindex));
+        }
+        Ok(engine)
+    }
+
+    fn empty(kind: EngineKind, request: Request, capacity: Capacity) -> Result<Self, EngineError> {
         let lookup = match kind {
             EngineKind::XdpKernelFib => Lookup::Kernel,
             _ => Lookup::Own,
@@ -63,25 +97,15 @@ impl InKernel {
             _ => EngineError::new("starting the engine", error),
         };
         let forwarder = Forwarder::new(lookup, capacity).map_err(failed)?;
-        let mut engine = Self {
+        Ok(Self {
             forwarder,
             kind,
             request,
-            ports: Vec::with_capacity(ports.len()),
+            ports: Vec::new(),
             suits: BTreeMap::new(),
             told: BTreeMap::new(),
             failed: Failed::default(),
-        };
-        let mut failed = Failed::default();
-        failed.start(ports, all, |name, ifindex| {
-            let place = engine.place(ifindex);
-            let attached = engine.forwarder.attach_at(name, ifindex, place).map(drop);
-            engine.attached(name, ifindex, attached)?;
-            engine.ports.push((name.to_owned(), ifindex));
-            Ok(())
-        })?;
-        engine.failed = failed;
-        Ok(engine)
+        })
     }
 
     /// Where the program of a port goes: chosen once, until its device is another.

@@ -31,7 +31,7 @@ use fastpath::forward::{
 };
 use fib::{NextHop, NextHopEntry, Prefix};
 
-pub use open::{EngineKind, Require, SocketOptions, open, remove_left};
+pub use open::{EngineKind, Require, SocketOptions, open, open_elsewhere, remove_left};
 
 /// The kernel's main table, in which ports outside any VRF look addresses up.
 pub const MAIN_TABLE: u32 = 254;

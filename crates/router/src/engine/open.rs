@@ -1,6 +1,6 @@
 //! The one door: how an engine is started, whoever starts it.
 
-use bpf::attach::{self, Request, index_of};
+use bpf::attach::{self, Mode, Request, index_of};
 use clap::ValueEnum;
 use fastpath::forward::{Capacity, PROGRAMS_AT_TC};
 use port::xsk::Copying;
@@ -147,6 +147,42 @@ pub fn open(
         }
         EngineKind::AfPacket => Box::new(UserSpace::open(ports, PacketSockets, all, capacity)?),
     })
+}
+
+/// Starts an engine on ports that run another process's programs, each with its interface index and
+/// the mode of its link, which this one gets later ([`Forwarder::receive`]).
+///
+/// # Errors
+/// An engine with sockets; a port of another mode than `require` says; as [`open`].
+///
+/// [`Forwarder::receive`]: fastpath::forward::Forwarder::receive
+pub fn open_elsewhere(
+    kind: EngineKind,
+    ports: &[(String, u32, Mode)],
+    require: Require,
+    capacity: Capacity,
+) -> Result<Box<dyn Engine>, EngineError> {
+    if kind.has_workers() {
+        let doing = format!("engine {}", kind.name());
+        let why = "it cannot take over yet: restart the router";
+        return Err(EngineError::new(doing, why));
+    }
+    let request = match require {
+        Require::Any => Request::Any,
+        Require::Native | Require::ZeroCopy => Request::Native,
+        Require::Generic => Request::Generic,
+    };
+    let is_other = |mode: Mode| match request {
+        Request::Any => false,
+        Request::Native => mode != Mode::Native,
+        Request::Generic => mode != Mode::Generic,
+    };
+    if let Some((name, _, mode)) = ports.iter().find(|(_, _, mode)| is_other(*mode)) {
+        let why = format!("port {name} is in mode {mode}; restart the router");
+        return Err(EngineError::new("require native or generic", why));
+    }
+    let engine = InKernel::open_elsewhere(kind, ports, request, capacity)?;
+    Ok(Box::new(engine))
 }
 
 /// Removes what a killed process may have left at tc of these ports, which does nothing any more

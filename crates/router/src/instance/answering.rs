@@ -50,6 +50,7 @@ impl Instance {
             }
             Question::Show(words) if words == ["health"] => Ok(self.health().into()),
             Question::Show(words) => self.show(&words),
+            Question::TakeOver(words, stream) => return self.offer(stream, &words),
             Question::Health => Ok(self.health().into()),
             Question::Metrics => Ok(match self.counters_for_metrics() {
                 Ok(counters) => metrics::page(&self.follower, &counters),

@@ -8,9 +8,11 @@
 
 mod answering;
 mod checks;
+mod giving;
 mod policy;
 mod readiness;
 mod reload;
+mod taking;
 mod vouching;
 
 use std::io;
@@ -23,6 +25,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{self, PollFd, PollFlags, Timespec};
 
 use self::checks::Checks;
+use self::giving::Guest;
 use self::readiness::Readiness;
 use self::vouching::Vouching;
 use crate::control_plane::follower::{Checking, Follower};
@@ -35,6 +38,7 @@ use crate::log::{Level, log};
 use crate::management_plane::config::Config;
 use crate::management_plane::server::{Place, Server};
 use crate::management_plane::supervisor::Supervisor;
+use crate::take_over::Taking;
 
 /// The longest sleep while another thread reads the kernel's tables.
 const WAITING: Duration = Duration::from_millis(2);
@@ -98,26 +102,35 @@ pub struct Instance {
     vouching: Vouching,
     readiness: Readiness,
     supervisor: Supervisor,
+    /// Who is taking over.
+    guest: Option<Guest>,
+    /// It has.
+    gone: bool,
 }
 
 impl Instance {
     /// Fills the engine from the kernel's tables, starts the management plane. `file` is what a
-    /// reload reads.
+    /// reload reads. The engine's ports are those of a running router when there is one that is
+    /// `taking` them over; that one ends.
     ///
     /// # Errors
     /// When the kernel's tables cannot be read or followed, and when another router answers by this
-    /// name; nothing is forwarded then.
+    /// name; nothing is forwarded then. When the running router keeps its ports.
     pub fn start(
         config: Config,
         file: Option<PathBuf>,
         engine: Box<dyn Engine>,
+        taking: Option<Taking>,
     ) -> io::Result<Self> {
         let mut server = Server::new()?;
         let mut unserved: Vec<Place> = config.metrics.0.map(Place::Metrics).into_iter().collect();
-        match server.listen_unix(&config.socket()) {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(error),
-            Err(_) => unserved.push(Place::Control(config.socket())),
-            Ok(()) => {}
+        let control = Place::Control(config.socket());
+        // The running one answers there until it ends.
+        let listens = taking.is_none().then(|| server.listen(&control));
+        match listens {
+            Some(Err(error)) if error.kind() == io::ErrorKind::AddrInUse => return Err(error),
+            Some(Ok(())) => {}
+            Some(Err(_)) | None => unserved.push(control),
         }
         // Ports start as the kernel's, and are taken over when the guard has looked.
         let all = config.ports.clone();
@@ -153,12 +166,20 @@ impl Instance {
             lacks_settings: false,
             changes: Changes::listen()?,
             news: 0,
+            guest: None,
+            gone: false,
         };
         let limits = instance.config.punt_limits;
         instance.follower.set_punt_limits(&limits);
-        instance.serve();
+        if taking.is_none() {
+            instance.serve();
+        }
         instance.vouch();
         instance.decide_first();
+        if let Some(taking) = taking {
+            instance.take_over(taking)?;
+            instance.serve();
+        }
         Ok(instance)
     }
 
@@ -183,7 +204,7 @@ impl Instance {
     /// ([`Troubles`](crate::control_plane::troubles::Troubles)).
     pub fn run(&mut self, signals: &Signals) {
         self.supervisor.ready();
-        while !signals.stop.load(Ordering::Relaxed) {
+        while !signals.stop.load(Ordering::Relaxed) && !self.gone {
             self.sleep();
             self.follower.follow();
             self.follow_settings();
@@ -206,10 +227,16 @@ impl Instance {
             self.guard(now);
             self.check(now);
             self.look_whether_ready(now);
+            self.follow_guest(now);
             self.supervisor.alive(now);
         }
         self.supervisor.stopping();
-        log!(Level::Info, "stop", reason = "signal");
+        let reason = if self.gone { "taken over" } else { "signal" };
+        log!(Level::Info, "stop", reason);
+        self.leave_to_guest();
+        if let Some(guest) = self.guest.take() {
+            guest.stay();
+        }
     }
 
     fn sleep(&self) {
@@ -233,6 +260,7 @@ impl Instance {
             entry(self.changes.as_fd()),
         ];
         polls.extend(self.guard.descriptors().map(entry));
+        polls.extend(self.guest.as_ref().map(|guest| entry(guest.descriptor())));
         // Whoever has something is asked by all that follows.
         if event::poll(&mut polls, timeout.as_ref()).is_err() {
             // A signal, or fewer descriptors are allowed than these.

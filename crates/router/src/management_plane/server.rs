@@ -1,10 +1,11 @@
 //! Answers people while the router runs: JSON on a UNIX socket, `OpenMetrics` by HTTP on loopback.
 //!
-//! The threads here own nothing of the router. They hand a question to the control plane's thread,
-//! which takes one in a turn, pass on the piece of the answer that it makes, and ask for the next
-//! one when that is read ([`super::pieces`]). Each client has a thread of its own, and so many may
-//! wait at once ([`CLIENTS`]); question and answer may take [`PATIENCE`] each, however slowly their
-//! bytes come.
+//! The threads here own nothing of the router. They hand a question to the control plane's
+//! thread, which takes one in a turn, pass on the piece of the answer that it makes, and ask for
+//! the next one when that is read ([`super::pieces`]). Who wants to take over talks with that
+//! thread itself. Each client has a thread of its own, and so many may wait at once
+//! ([`CLIENTS`]); question and answer may take [`PATIENCE`] each, however slowly their bytes
+//! come.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -17,6 +18,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
 use super::pieces::{Piece, Pieces};
+use crate::take_over;
 
 /// How long a client may take for its question, and again to read the answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -36,6 +38,8 @@ pub enum Question {
     Health,
     /// The next piece of an answer.
     More(Pieces),
+    /// Somebody wants to take over, who says so in these words and listens there.
+    TakeOver(Vec<String>, UnixStream),
 }
 
 /// A question and where its answer goes.
@@ -253,14 +257,17 @@ fn ask_once(
     sender: &Sender<Asked>,
     mut waker: &UnixStream,
 ) -> io::Result<Piece> {
-    let gone = || io::Error::other("the router is stopping");
     let (answer, wait) = sync_channel(1);
     sender
         .send(Asked { question, answer })
-        .map_err(|_| gone())?;
+        .map_err(|_| stopping())?;
     // So many bytes as there are clients always fit.
     let _ = waker.write(&[0]);
-    wait.recv_timeout(PATIENCE * 6).map_err(|_| gone())
+    wait.recv_timeout(PATIENCE * 6).map_err(|_| stopping())
+}
+
+fn stopping() -> io::Error {
+    io::Error::other("the router is stopping")
 }
 
 /// Asks, and passes on what is answered.
@@ -284,14 +291,25 @@ fn ask<S: Timed>(
     }
 }
 
-fn serve_unix<S: Timed>(
-    mut stream: Patient<S>,
+fn serve_unix(
+    mut stream: Patient<UnixStream>,
     sender: &Sender<Asked>,
-    waker: &UnixStream,
+    mut waker: &UnixStream,
 ) -> io::Result<()> {
     let mut line = String::new();
     BufReader::new((&mut stream).take(LONGEST_QUESTION)).read_line(&mut line)?;
-    let words = line.split_whitespace().map(String::from).collect();
+    let words: Vec<String> = line.split_whitespace().map(String::from).collect();
+    if words
+        .first()
+        .is_some_and(|word| word == take_over::QUESTION)
+    {
+        let question = Question::TakeOver(words, stream.stream);
+        // Nobody waits for an answer here.
+        let (answer, _) = sync_channel(1);
+        let asked = Asked { question, answer };
+        sender.send(asked).map_err(|_| stopping())?;
+        return waker.write(&[0]).map(drop);
+    }
     ask(Question::Show(words), sender, waker, &mut stream)
 }
 

@@ -104,6 +104,8 @@ impl Answering {
                         said.unwrap_or_else(|error| answers::failed(error).into())
                     }
                     Question::More(rest) => rest,
+                    // Its stream is closed, and nobody waits for an answer.
+                    Question::TakeOver(..) => String::new().into(),
                 };
                 let _ = asked.answer.try_send(pieces.piece(&self.follower));
             }

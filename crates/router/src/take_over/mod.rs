@@ -1,0 +1,131 @@
+//! A new process takes the ports of a running router over, and no frame is lost.
+//!
+//! ```text
+//!  new                                        old
+//!  take-over 1                           ->   is there anything against it?
+//!                                        <-   Offer: engine, namespace, ports with their modes
+//!  own maps and programs, the kernel's
+//!  state, compared with the kernel
+//!  Wanted, its programs                  ->   puts them in the place of its own (link_update)
+//!                                        <-   Given: what it has counted; links
+//!  holds the links: Held                 ->   lets go, answers, ends
+//!                                        <-   Yours
+//! ```
+//!
+//! The old process exchanges the programs, since it can put its own back: when the new one ends
+//! or falls silent before [`Held`], the old one goes on. A link lives as long as a descriptor of
+//! it, and from `Given` to the end both have one. So the death of either costs no frame from
+//! then on. When the old one dies before `Given`, the kernel forwards, as it always does.
+//!
+//! Messages are lines of JSON over the control socket; descriptors go beside them. `{"error": …}`
+//! in the place of any message ends it.
+//!
+//! # What it cannot do
+//! Sockets of user-space engines and filters at tc (before Linux 6.6) stay where they are.
+
+mod channel;
+mod counts;
+mod taking;
+
+use serde::{Deserialize, Serialize};
+
+use fastpath::forward::Forwarder;
+
+pub use self::channel::Channel;
+pub use self::counts::Totals;
+pub use self::taking::Taking;
+
+/// The first word of the question on the control socket.
+pub const QUESTION: &str = "take-over";
+/// The second: which messages are understood.
+pub const VERSION: &str = "1";
+
+/// What can be taken over.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Offer {
+    /// Form of the messages.
+    pub schema: String,
+    /// Of the program.
+    pub version: String,
+    /// Number of the process.
+    pub process: u32,
+    /// As in `--engine`.
+    pub engine: String,
+    /// Number of the network namespace.
+    pub namespace: u64,
+    /// Its ports that are attached.
+    pub ports: Vec<OfferedPort>,
+}
+
+/// A port that can be taken over.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct OfferedPort {
+    /// Interface index.
+    pub ifindex: u32,
+    /// The kernel's name.
+    pub name: String,
+    /// `native`, `generic` or `tc`.
+    pub mode: String,
+}
+
+/// Ports whose frames the new process wants, with a program for each.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Wanted {
+    /// Interface indices.
+    pub wanted: Vec<u32>,
+}
+
+/// Ports that run the new programs, with a link for each, and what says that its program is the
+/// only one at tc.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Given {
+    /// Interface index, and whether a second descriptor belongs to it.
+    pub given: Vec<(u32, bool)>,
+    /// The old process's counts.
+    pub counted: Totals,
+}
+
+/// The new process holds the links.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Held {
+    /// How many.
+    pub held: usize,
+}
+
+/// The old process has let go.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Yours {
+    /// How many.
+    pub yours: usize,
+}
+
+/// Number of the calling thread's network namespace.
+///
+/// # Errors
+/// When there is no `/proc`.
+pub fn namespace() -> std::io::Result<u64> {
+    use std::os::unix::fs::MetadataExt;
+    Ok(std::fs::metadata("/proc/thread-self/ns/net")?.ino())
+}
+
+/// What a forwarder has to offer.
+///
+/// # Errors
+/// What cannot be taken over, and what to do.
+pub fn offered(forwarder: &Forwarder) -> Result<Vec<OfferedPort>, String> {
+    let ports = forwarder.attachments().map(|attachment| {
+        let name = attachment.interface();
+        if attachment.descriptors().is_none() {
+            return Err(format!(
+                "port {name}: a filter at tc (before Linux 6.6) cannot be taken over; restart the \
+                 router"
+            ));
+        }
+        Ok(OfferedPort {
+            ifindex: attachment.ifindex(),
+            name: name.to_owned(),
+            mode: attachment.mode().to_string(),
+        })
+    });
+    ports.collect()
+}
