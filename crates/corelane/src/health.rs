@@ -10,7 +10,7 @@ use crate::show::{Which, ask};
 ///
 /// Exit code 0: ready; 3: not. It is ready when routes are followed, answers are the kernel's, all
 /// ports forward, all workers run, and nothing is left to the kernel or has failed: all of it for
-/// five seconds. It is not when something of it has failed for two.
+/// five seconds. It is not when something of it has failed for two, or while it is draining.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -30,7 +30,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         };
         table.push([text("what"), holds, text("reason")]);
     }
-    let said = if is("ready") { "ready" } else { "not ready" };
+    let said = match (is("ready"), is("draining")) {
+        (true, _) => "ready",
+        (false, true) => "draining",
+        (false, false) => "not ready",
+    };
     let text = format!("{said}\n\n{}", table.to_text());
     arguments.which.json.deliver(&text, &health)?;
     Ok(answer(is("ready")))

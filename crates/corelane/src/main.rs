@@ -5,6 +5,7 @@
 
 mod common;
 mod doctor;
+mod drain;
 mod health;
 mod help;
 mod installed;
@@ -43,6 +44,7 @@ struct Arguments {
 enum Verb {
     Completions(installed::Completions),
     Doctor(doctor::Arguments),
+    Drain(drain::Arguments),
     Health(health::Arguments),
     Manual(installed::Manual),
     Planes(planes::Arguments),
@@ -56,6 +58,7 @@ enum Verb {
     Trace(trace::Arguments),
     Tune(tune::Arguments),
     Help(help::Arguments),
+    Undrain(drain::Undrain),
 }
 
 fn main() -> ExitCode {
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
     common::exit_code(match verb {
         Verb::Completions(arguments) => installed::completions(&arguments),
         Verb::Doctor(arguments) => doctor::run(&arguments),
+        Verb::Drain(arguments) => drain::run(&arguments),
         Verb::Health(arguments) => health::run(&arguments),
         Verb::Manual(arguments) => installed::manual(&arguments),
         Verb::Planes(arguments) => planes::run(&arguments),
@@ -77,6 +81,7 @@ fn main() -> ExitCode {
         Verb::Trace(arguments) => trace::run(&arguments),
         Verb::Tune(arguments) => tune::run(&arguments),
         Verb::Help(arguments) => help::run(&arguments),
+        Verb::Undrain(arguments) => drain::undrain(&arguments),
     })
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use router::engine::{EngineKind, Require};
-use router::management_plane::config::{Config, KEYS};
+use router::management_plane::config::{Config, KEYS, Routing};
 
 #[test]
 fn a_short_file_gets_the_defaults() {
@@ -36,7 +36,8 @@ fn every_key_is_read() {
     let text = "engine = \"af-xdp\"\nports = [\"a\"]\nrequire = \"native\"\nbypass-netfilter \
                 = true\ninstance = \"edge\"\nrun-directory = \"/tmp/x\"\nmetrics = \
                 \"\"\nverify-seconds = 0\nstale-milliseconds = 750\npunt-limits = \"local=5, \
-                no-route = 0\"\nbusy-poll = true\nlong-frames = true\n";
+                no-route = 0\"\nbusy-poll = true\nlong-frames = true\ndrain-routing = \"bird\"\n\
+                drain-limit-seconds = 7\n";
     let config = Config::parse(text, "a.toml").unwrap();
     assert_eq!(
         (config.engine, config.require),
@@ -50,6 +51,8 @@ fn every_key_is_read() {
     let changed = changed.replace("no-route=1000", "no-route=0");
     assert_eq!(config.punt_limits.to_string(), changed);
     assert!(config.busy_poll && config.long_frames);
+    assert_eq!(config.drain_routing, Routing::Bird);
+    assert_eq!(config.drain_limit_seconds, 7);
     assert!(config.bypass_netfilter && config.metrics.0.is_none() && config.verify.is_none());
     assert_eq!(config.socket(), Path::new("/tmp/x/edge.sock"));
 }
@@ -137,9 +140,43 @@ fn errors_name_file_line_key_and_what_is_allowed() {
         ),
         ("forward everything\n", 1, "a line is KEY = VALUE"),
     ] {
-        let error = Config::parse(text, "a.toml").unwrap_err();
-        let shown = error.to_string();
-        assert!(shown.starts_with(&format!("a.toml:{line}: ")), "{shown}");
-        assert!(shown.contains(word), "{word:?} is not in {shown:?}");
+        assert_refused(text, line, word);
     }
+}
+
+#[test]
+fn errors_about_draining_help_too() {
+    for (text, line, word) in [
+        (
+            "ports = [\"r0\"]\ndrain-routing = \"ospf\"\n",
+            2,
+            "allowed are none, frr, bird",
+        ),
+        (
+            "ports = [\"r0\"]\ndrain-withdraw = \"true\"\n",
+            2,
+            "give both or none",
+        ),
+        (
+            "ports = [\"r0\"]\ndrain-routing = \"frr\"\ndrain-withdraw = \"a\"\n\
+             drain-restore = \"b\"\n",
+            3,
+            "give one of them",
+        ),
+        (
+            "ports = [\"r0\"]\ndrain-quiet-seconds = 0\n",
+            2,
+            "drain-quiet-seconds = 0: allowed are 1 to 3600",
+        ),
+    ] {
+        assert_refused(text, line, word);
+    }
+}
+
+/// The error names the line, and says this.
+fn assert_refused(text: &str, line: usize, word: &str) {
+    let error = Config::parse(text, "a.toml").unwrap_err();
+    let shown = error.to_string();
+    assert!(shown.starts_with(&format!("a.toml:{line}: ")), "{shown}");
+    assert!(shown.contains(word), "{word:?} is not in {shown:?}");
 }

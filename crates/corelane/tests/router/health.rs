@@ -9,7 +9,7 @@ use super::lab::{Lab, Router, is_root, wait_for};
 use crate::schemas::assert_is;
 
 /// Status and body of what the metrics' server answers.
-fn get(lab: &Lab, path: &str) -> (String, String) {
+pub(super) fn get(lab: &Lab, path: &str) -> (String, String) {
     let ask = || {
         let mut stream = TcpStream::connect("127.0.0.1:9470").unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\n\r\n").unwrap();

@@ -14,6 +14,7 @@ mod cores;
 mod devices;
 mod discovery;
 mod document;
+mod drain;
 mod egress;
 mod engines;
 mod expiring;

@@ -25,6 +25,7 @@ fn written<T: JsonSchema>() -> Value {
 fn all() -> Vec<Value> {
     vec![
         written::<crate::doctor::Diagnosis>(),
+        written::<crate::drain::Drained>(),
         written::<crate::top::View>(),
         written::<crate::trace::Comparison>(),
         written::<crate::tune::Tuning>(),

@@ -49,6 +49,10 @@ impl Instance {
                 return self.asked_to_verify(asked.answer);
             }
             Question::Show(words) if words == ["health"] => Ok(self.health().into()),
+            Question::Show(words) if words == ["drain"] || words == ["undrain"] => {
+                self.readiness.set_draining(words == ["drain"]);
+                Ok(self.health().into())
+            }
             Question::Show(words) => self.show(&words),
             Question::TakeOver(words, stream) => return self.offer(stream, &words),
             Question::Health => Ok(self.health().into()),

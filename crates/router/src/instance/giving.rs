@@ -92,6 +92,7 @@ impl Instance {
             engine: engine.name().to_owned(),
             namespace: namespace().map_err(|error| error.to_string())?,
             ports: offered(forwarder)?,
+            draining: self.readiness.is_draining(),
         })
     }
 

@@ -1,12 +1,14 @@
 //! Whether the router does what it was asked to, for who announces it, balances to it or restarts it.
 //!
-//! It is *healthy* while somebody vouches for the routes, and *ready* while all [`Condition`]s hold.
-//! Readiness waits: it goes when a condition has failed for [`FAILS_AFTER`], and comes when all have
-//! held for [`HOLDS_AFTER`], so that who listens to it does not flap.
+//! It is *healthy* while somebody vouches for the routes, and *ready* while all [`Condition`]s
+//! hold. Readiness waits: it goes when a condition has failed for [`FAILS_AFTER`], and comes when
+//! all have held for [`HOLDS_AFTER`], so that who listens to it does not flap. While it is
+//! draining it is not ready, at once and whatever holds.
 
 use std::time::{Duration, Instant};
 
 use super::Instance;
+use crate::log::{Level, log};
 use crate::management_plane::forms::{self, Health, Held};
 
 /// How often the conditions are looked at.
@@ -30,6 +32,8 @@ pub(super) struct Readiness {
     conditions: Vec<Condition>,
     looked: Option<Instant>,
     ready: Steady,
+    /// Somebody wants it out of traffic.
+    draining: bool,
 }
 
 impl Readiness {
@@ -38,7 +42,20 @@ impl Readiness {
             conditions: Vec::new(),
             looked: None,
             ready: Steady::default(),
+            draining: false,
         }
+    }
+
+    pub(super) fn is_draining(&self) -> bool {
+        self.draining
+    }
+
+    /// It is to be out of traffic from now on, or in it again. That waits for nothing.
+    pub(super) fn set_draining(&mut self, draining: bool) {
+        if self.draining != draining {
+            log!(Level::Info, "drain", draining);
+        }
+        self.draining = draining;
     }
 
     fn is_due(&self, now: Instant) -> bool {
@@ -90,14 +107,24 @@ impl Instance {
 
     /// The answer of `corelane health`, `/healthz` and `/readyz`.
     pub(super) fn health(&self) -> String {
-        let conditions = self.readiness.conditions.iter().map(|condition| Held {
+        let draining = self.readiness.draining;
+        let kept_out = Condition {
+            what: "traffic is wanted",
+            fails: draining.then(|| "draining, until corelane undrain".to_owned()),
+        };
+        let conditions = self.readiness.conditions.iter().chain([&kept_out]);
+        let conditions = conditions.map(|condition| Held {
             what: condition.what,
             holds: condition.fails.is_none(),
             reason: condition.fails.clone(),
         });
-        let healthy = self.vouching.silence(Instant::now()).is_none();
-        let ready = self.readiness.ready.answer == Some(true);
-        forms::line(&Health::new(healthy, ready, conditions.collect()))
+        forms::line(&Health {
+            schema: forms::HEALTH,
+            healthy: self.vouching.silence(Instant::now()).is_none(),
+            ready: self.readiness.ready.answer == Some(true) && !draining,
+            draining,
+            conditions: conditions.collect(),
+        })
     }
 
     fn conditions(&self, now: Instant) -> Vec<Condition> {

@@ -27,6 +27,7 @@ impl Instance {
             return Err(io::Error::other("taking over: the engine has no programs"));
         };
         taking.swap(forwarder)?;
+        self.readiness.set_draining(taking.is_draining());
         let process = taking.process();
         log!(Level::Info, "take-over", from = process, result = "done");
         taking.wait_for_end();

@@ -12,7 +12,7 @@ const SHOW: &str = "corelane-show/1";
 /// Name and version of the form of `corelane verify`.
 const VERIFY: &str = "corelane-verify/1";
 /// Name and version of the form of `corelane health`.
-const HEALTH: &str = "corelane-health/1";
+pub(crate) const HEALTH: &str = "corelane-health/1";
 
 /// What `corelane show SUBJECT` answers.
 #[derive(Debug, Serialize)]
@@ -361,12 +361,14 @@ impl From<&Verification> for Comparison {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Health {
     #[cfg_attr(feature = "schema", schemars(extend("const" = HEALTH)))]
-    schema: &'static str,
+    pub(crate) schema: &'static str,
     /// Somebody vouches for the routes.
-    healthy: bool,
+    pub(crate) healthy: bool,
     /// All conditions hold, and have for a while.
-    ready: bool,
-    conditions: Vec<Held>,
+    pub(crate) ready: bool,
+    /// Somebody wants it out of traffic.
+    pub(crate) draining: bool,
+    pub(crate) conditions: Vec<Held>,
 }
 
 /// Whether a condition holds.
@@ -377,17 +379,6 @@ pub(crate) struct Held {
     pub(crate) holds: bool,
     /// Why not.
     pub(crate) reason: Option<String>,
-}
-
-impl Health {
-    pub(crate) fn new(healthy: bool, ready: bool, conditions: Vec<Held>) -> Self {
-        Self {
-            schema: HEALTH,
-            healthy,
-            ready,
-            conditions,
-        }
-    }
 }
 
 /// An answer as a line of text.

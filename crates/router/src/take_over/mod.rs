@@ -55,6 +55,8 @@ pub struct Offer {
     pub namespace: u64,
     /// Its ports that are attached.
     pub ports: Vec<OfferedPort>,
+    /// It is to be out of traffic.
+    pub draining: bool,
 }
 
 /// A port that can be taken over.

@@ -1,5 +1,6 @@
 //! The new process: what it asks of the old one.
 
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -43,6 +44,11 @@ impl Taking {
     /// Number of the old process.
     pub fn process(&self) -> u32 {
         self.offer.process
+    }
+
+    /// Is the router to be out of traffic?
+    pub fn is_draining(&self) -> bool {
+        self.offer.draining
     }
 
     /// Those of the ports with these names that can be taken over: name, interface index, mode.
@@ -111,7 +117,7 @@ impl Taking {
     }
 }
 
-fn refused(what: String) -> io::Error {
+fn refused(what: impl Display) -> io::Error {
     io::Error::other(format!("taking over: {what}"))
 }
 

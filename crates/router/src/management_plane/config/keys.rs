@@ -44,7 +44,7 @@ const fn key(
 }
 
 /// All of them.
-pub const KEYS: [Key; 21] = [
+pub const KEYS: [Key; 28] = [
     key(
         "ports",
         "",
@@ -197,6 +197,55 @@ pub const KEYS: [Key; 21] = [
         "allowed are 1 to 262016",
         "Room for the VLANs of all ports together",
         |config| config.vlans.to_string(),
+    ),
+    key(
+        "drain-routing",
+        "",
+        "allowed are none, frr, bird",
+        "The daemon that `corelane drain` tells",
+        |config| quoted(config.drain_routing.name()),
+    ),
+    key(
+        "drain-withdraw",
+        "",
+        "allowed is a command, such as \"…\"",
+        "A command in its place",
+        |config| quoted(&config.drain_withdraw),
+    ),
+    key(
+        "drain-restore",
+        "",
+        "allowed is a command, such as \"…\"",
+        "What undoes that",
+        |config| quoted(&config.drain_restore),
+    ),
+    key(
+        "drain-bird-file",
+        "",
+        "allowed are the path of a file",
+        "What BIRD's configuration includes",
+        |config| quoted(&config.drain_bird_file.display().to_string()),
+    ),
+    key(
+        "drain-below-frames",
+        "frames a second",
+        "allowed are 1 to 4294967295",
+        "The traffic has gone when fewer pass",
+        |config| config.drain_below_frames.to_string(),
+    ),
+    key(
+        "drain-quiet-seconds",
+        "s",
+        "allowed are 1 to 3600",
+        "For so long",
+        |config| config.drain_quiet_seconds.to_string(),
+    ),
+    key(
+        "drain-limit-seconds",
+        "s",
+        "allowed are 1 to 86400",
+        "How long that may take",
+        |config| config.drain_limit_seconds.to_string(),
     ),
 ];
 

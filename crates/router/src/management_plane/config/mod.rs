@@ -3,6 +3,7 @@
 //! Every key, its default and its allowed values are in [`Config`] and in `docs/router.md`. A file
 //! that is wrong anywhere starts nothing: the error names file, line, key and what is allowed.
 
+mod drain;
 mod keys;
 mod values;
 
@@ -15,6 +16,7 @@ use serde::Deserialize;
 use crate::control_plane::guard::Treatment;
 use crate::engine::{EngineKind, Require, SocketOptions};
 
+pub use self::drain::Routing;
 pub use self::keys::{KEYS, Key};
 pub use self::values::{InstanceName, Metrics, Stale};
 
@@ -77,6 +79,21 @@ pub struct Config {
     pub group_buckets: u32,
     /// `vlans`: VLANs of all ports together (default 4096).
     pub vlans: u32,
+    /// `drain-routing`: the daemon that `corelane drain` tells: `none` (default), `frr`, `bird`.
+    pub drain_routing: Routing,
+    /// `drain-withdraw`: a command in its place (default none).
+    pub drain_withdraw: String,
+    /// `drain-restore`: what undoes that.
+    pub drain_restore: String,
+    /// `drain-bird-file`: what BIRD's configuration includes (default
+    /// `/etc/bird/corelane-drain.conf`).
+    pub drain_bird_file: PathBuf,
+    /// `drain-below-frames`: the traffic has gone when fewer frames a second pass (default 100).
+    pub drain_below_frames: u32,
+    /// `drain-quiet-seconds`: for so long (default 3).
+    pub drain_quiet_seconds: u32,
+    /// `drain-limit-seconds`: how long that may take (default 60).
+    pub drain_limit_seconds: u32,
 }
 
 impl Default for Config {
@@ -104,6 +121,13 @@ impl Default for Config {
             vrf_words: capacity.more_words as u32,
             group_buckets: capacity.buckets as u32,
             vlans: capacity.vlans as u32,
+            drain_routing: Routing::default(),
+            drain_withdraw: String::new(),
+            drain_restore: String::new(),
+            drain_bird_file: PathBuf::from("/etc/bird/corelane-drain.conf"),
+            drain_below_frames: 100,
+            drain_quiet_seconds: 3,
+            drain_limit_seconds: 60,
         }
     }
 }
@@ -212,12 +236,16 @@ impl Config {
             self.vrf_words,
             self.group_buckets,
             self.vlans,
+            self.drain_below_frames,
+            self.drain_quiet_seconds,
+            self.drain_limit_seconds,
         ];
         for (size, (key, least, most)) in sizes.into_iter().zip(SIZES) {
             if !(least..=most).contains(&size) {
                 return Err(format!("{key} = {size}: allowed are {least} to {most}"));
             }
         }
+        self.check_drain()?;
         if self.busy_poll && self.engine != EngineKind::AfXdp {
             return Err(
                 "busy-poll = true: only workers of engine = \"af-xdp\" poll; choose it or leave \
@@ -236,13 +264,16 @@ impl Config {
     }
 }
 
-/// Keys that say how much room there is, with the least and the most.
-const SIZES: [(&str, u32, u32); 5] = [
+/// Keys that are numbers, with the least and the most.
+const SIZES: [(&str, u32, u32); 8] = [
     ("table-words", 4096, 16 << 20),
     ("vrfs", 0, 255),
     ("vrf-words", 256, 1 << 20),
     ("group-buckets", 64, 4 << 20),
     ("vlans", 1, 64 * 4094),
+    ("drain-below-frames", 1, u32::MAX),
+    ("drain-quiet-seconds", 1, 3600),
+    ("drain-limit-seconds", 1, 86400),
 ];
 
 /// What the parser says about the place `at`, with the key there and what is allowed for it.
