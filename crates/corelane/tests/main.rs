@@ -2,6 +2,7 @@
 
 mod contract;
 mod dist;
+mod fleet;
 mod page;
 mod pages;
 mod planes;
