@@ -1,4 +1,4 @@
-//! Of `tester/src/trial.rs`.
+//! Of `tester/src/trial`.
 
 use super::*;
 

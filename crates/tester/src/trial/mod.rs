@@ -4,242 +4,18 @@
 //! what was lost, and what arrived is what was received plus everything that should not have come.
 //! A count that does not close makes the trial invalid.
 
+mod counts;
+mod order;
+mod validity;
+
+pub use counts::Counts;
+pub use order::{Direction, Order, Waits};
 use serde::{Deserialize, Serialize};
+pub use validity::{Validity, judge};
 
 use crate::disturbance::Disturbance;
 use crate::latency::Latency;
 use crate::places::{self, Lost};
-use crate::schedule::{RATE_TOLERANCE, Schedule, TOLERANCE};
-use crate::sizes::{Family, FrameSize};
-use crate::traffic::Traffic;
-
-/// Which port sends to which. Even ports are the device's inputs, odd ones its outputs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Direction {
-    /// From every input to all outputs by turns, all inputs in the same order (RFC 2544 §16); with
-    /// two ports from port 0 to port 1.
-    OneWay,
-    /// The same in both directions at the same rate (RFC 2544 §14, §16).
-    BothWays,
-    /// Every port to all others by turns, beginning with its successor (RFC 2889 §5.1).
-    Mesh,
-    /// From every input to the output beside it: what a cable can carry of [`Direction::OneWay`].
-    CablesOneWay,
-    /// Between every input and the output beside it: what a cable can carry of the others.
-    CablesBothWays,
-}
-
-impl Direction {
-    /// The streams between `ports` ports, in the order in which each port takes them; those of a
-    /// port stand together.
-    pub fn streams(self, ports: u8) -> Vec<(u8, u8)> {
-        let across = |from: u8| {
-            (0..ports)
-                .skip(usize::from(1 - from % 2))
-                .step_by(2)
-                .map(move |to| (from, to))
-        };
-        match self {
-            Self::OneWay => (0..ports).step_by(2).flat_map(across).collect(),
-            Self::BothWays => (0..ports).flat_map(across).collect(),
-            Self::Mesh => (0..ports)
-                .flat_map(|from| (1..ports).map(move |step| (from, (from + step) % ports)))
-                .collect(),
-            Self::CablesOneWay => (0..ports).step_by(2).map(|from| (from, from ^ 1)).collect(),
-            Self::CablesBothWays => (0..ports).map(|from| (from, from ^ 1)).collect(),
-        }
-    }
-
-    /// The same load on every sending port, where cables take the device's place.
-    #[must_use]
-    pub const fn over_cables(self) -> Self {
-        match self {
-            Self::OneWay | Self::CablesOneWay => Self::CablesOneWay,
-            Self::BothWays | Self::Mesh | Self::CablesBothWays => Self::CablesBothWays,
-        }
-    }
-}
-
-/// How long to wait around the traffic (RFC 2544 §23), ns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Waits {
-    /// After learning frames, before the traffic (§23 b).
-    pub learning_ns: u64,
-    /// For residual frames after the last was sent (§23 d): a frame later than that is lost.
-    pub residual_ns: u64,
-    /// The wait for residual frames ends early when all have come, or when none has come for this
-    /// long.
-    pub quiet_ns: u64,
-    /// For the device to settle afterwards (§23 e).
-    pub settle_ns: u64,
-}
-
-impl Waits {
-    /// The RFC's: 2 s, 2 s, 5 s.
-    pub const RFC_2544: Self = Self {
-        learning_ns: 2_000_000_000,
-        residual_ns: 2_000_000_000,
-        quiet_ns: 2_000_000_000,
-        settle_ns: 5_000_000_000,
-    };
-    /// For a device on the same machine, whose buffers empty in milliseconds.
-    pub const QUICK: Self = Self {
-        learning_ns: 2_000_000,
-        residual_ns: 500_000_000,
-        quiet_ns: 15_000_000,
-        settle_ns: 2_000_000,
-    };
-}
-
-/// What a trial is asked to do.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Order {
-    /// Frame size, or sizes by turns (a mix of sizes).
-    pub sizes: Vec<FrameSize>,
-    /// Which protocol.
-    pub family: Family,
-    /// Timetable of each sending port.
-    pub schedule: Schedule,
-    /// Which port sends to which.
-    pub direction: Direction,
-    /// Destination addresses behind each port, 1 to 2^20.
-    pub destinations: u32,
-    /// What else is sent.
-    pub traffic: Traffic,
-    /// Every frame carries its departure time. Otherwise some may do, where reading the clock for
-    /// each would cost rate.
-    pub time_every_frame: bool,
-    /// Waits around the traffic.
-    pub waits: Waits,
-}
-
-impl Order {
-    /// The size, or the mean of a mix, in bytes with FCS.
-    pub fn mean_size(&self) -> f64 {
-        if let Some(capture) = &self.traffic.replay {
-            return capture.mean_size();
-        }
-        let sum: u64 = self.sizes.iter().map(|size| u64::from(size.bytes())).sum();
-        sum as f64 / self.sizes.len().max(1) as f64
-    }
-
-    /// Whether test frames of a protocol are sent.
-    pub fn sends(&self, family: Family) -> bool {
-        match (&self.traffic.replay, self.traffic.blend) {
-            (Some(_), _) => false,
-            (None, Some(_)) => true,
-            (None, None) => family == self.family,
-        }
-    }
-
-    /// The same order with another timetable.
-    #[must_use]
-    pub fn with(&self, schedule: Schedule) -> Self {
-        Self {
-            schedule,
-            ..self.clone()
-        }
-    }
-}
-
-/// Every frame of a trial, as integers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Counts {
-    /// In the timetable.
-    pub intended: u64,
-    /// Accepted by the port.
-    pub sent: u64,
-    /// In the timetable but not sent: the tester was late, or the port full.
-    pub unsent: u64,
-    /// Whole, at the right port, once.
-    pub received: u64,
-    /// Sent and not received: `sent - received`.
-    pub lost: u64,
-    /// Came again.
-    pub duplicate: u64,
-    /// Came after a later frame of the same flow (RFC 4737); they are received.
-    pub reordered: u64,
-    /// Too old for the sequence window; they stay lost.
-    pub late: u64,
-    /// Ours, but not the bytes that were sent; they stay lost.
-    pub corrupt: u64,
-    /// Came out of the wrong port; they stay lost.
-    pub misdirected: u64,
-    /// Of an earlier trial.
-    pub residual: u64,
-    /// Not ours at all: neighbour discovery and the like.
-    pub stray: u64,
-    /// Modifier frames (RFC 2544 §11) sent in the place of test frames.
-    #[serde(default)]
-    pub modifiers: u64,
-    /// What the device answered to them.
-    #[serde(default)]
-    pub answers: u64,
-    /// Lost by the tester's own receiver, as its port tells.
-    pub tester_dropped: u64,
-    /// Frames taken off the ports in all.
-    pub arrivals: u64,
-    /// Runs of consecutive lost frames.
-    pub loss_runs: u64,
-    /// Longest of them, frames.
-    pub longest_loss_run: u64,
-}
-
-impl Counts {
-    /// Frames of the trial that came back somewhere, in whatever state.
-    pub fn came(&self) -> u64 {
-        self.received + self.duplicate + self.corrupt + self.misdirected
-    }
-
-    /// Whether every frame is accounted for, on both sides.
-    pub fn closes(&self) -> bool {
-        let sending = self.intended == self.sent + self.unsent + self.modifiers;
-        let across = self.sent == self.received + self.lost;
-        let arriving = self.arrivals
-            == self.received
-                + self.duplicate
-                + self.late
-                + self.corrupt
-                + self.misdirected
-                + self.residual
-                + self.stray
-                + self.answers;
-        sending && across && arriving
-    }
-
-    /// Lost frames as a share of those sent (RFC 2544 §26.3).
-    pub fn loss_ratio(&self) -> f64 {
-        if self.sent == 0 {
-            0.0
-        } else {
-            self.lost as f64 / self.sent as f64
-        }
-    }
-}
-
-/// Whether a trial says anything about the device.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case", tag = "is", content = "because")]
-pub enum Validity {
-    /// It does.
-    Valid,
-    /// It was run as intended, on a machine that was disturbed: the result stands with a mark.
-    Noisy(String),
-    /// It does not: the tester did not offer what it should, or cannot vouch for what it saw.
-    Invalid(String),
-}
-
-impl Validity {
-    /// Whether the trial may count.
-    pub fn counts(&self) -> bool {
-        !matches!(self, Self::Invalid(_))
-    }
-}
 
 /// The record of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -467,36 +243,6 @@ impl Trial {
     }
 }
 
-/// Judges how the tester conducted a trial; `rate_error` is `None` for a burst, which has no rate
-/// to keep.
-pub fn judge(counts: &Counts, rate_error: Option<f64>, disturbance: &Disturbance) -> Validity {
-    if !counts.closes() {
-        return Validity::Invalid(format!("the counts do not close: {counts:?}"));
-    }
-    if counts.tester_dropped > 0 {
-        return Validity::Invalid(format!(
-            "the tester's own receiver lost {} frames; use larger rings, fewer frames per second \
-             or another generator",
-            counts.tester_dropped
-        ));
-    }
-    if counts.unsent as f64 > TOLERANCE * counts.intended as f64 {
-        return Validity::Invalid(format!(
-            "the tester sent {} of {} intended frames; the rate is beyond what it can offer",
-            counts.sent, counts.intended
-        ));
-    }
-    if let Some(error) = rate_error
-        && error.abs() > RATE_TOLERANCE
-    {
-        return Validity::Invalid(format!(
-            "the rate missed the intended one by {:+.3} %",
-            error * 100.0
-        ));
-    }
-    disturbance.noise().map_or(Validity::Valid, Validity::Noisy)
-}
-
 /// What kept `trials` down, when most of those that failed were disturbed; `which` is put behind
 /// the word *failed*.
 pub fn mostly_disturbed<'a>(
@@ -518,5 +264,5 @@ pub fn mostly_disturbed<'a>(
 }
 
 #[cfg(test)]
-#[path = "../tests/unit/trial.rs"]
+#[path = "../../tests/unit/trial.rs"]
 mod tests;
