@@ -3,11 +3,11 @@
 
 use dut::case::{Case, SMALLEST};
 use dut::kind::Kind;
-use figures::{Estimate, Rounds};
+use figures::{Estimate, Judged, Rounds, Weak, judge};
 use report::units::FramesPerSecond;
 use serde::{Deserialize, Serialize};
 
-use crate::evidence::{Judged, Measured, Weak, judge, rates};
+use crate::evidence::{Measured, rates};
 use crate::no_loss::{self, Attempt};
 
 /// Fewer rounds than these tell no two engines apart: the range of five holds the median in 94 of

@@ -5,13 +5,11 @@ use std::time::Duration;
 use dut::bare::Bare;
 use dut::case::SMALLEST;
 use dut::error::Error;
-use figures::{Estimate, Rounds};
+use figures::{Estimate, Rounds, Weak, judge};
 use host::CoreId;
 use host::noise::Reading;
 use report::units::FramesPerSecond;
 use serde::{Deserialize, Serialize};
-
-use crate::evidence::{Weak, judge};
 
 /// The rate of so many cores without a device, smallest frames.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,8 +1,6 @@
-//! Whether the rounds behind a figure are evidence for it: which of them others disturbed, and how
-//! far they lie apart.
-//!
-//! A round is disturbed by what took its cores, never by what came out of it. Where most rounds
-//! were calm, a figure is of these alone. A figure whose rounds are no evidence is shown as "–".
+//! Which rounds others disturbed: what took their cores says so, never what came out of them.
+//! Whether rounds are evidence for a figure, [`figures::judge`] says. A figure for which they are
+//! none is shown as "–".
 
 use std::ops::Deref;
 use std::time::{Duration, Instant};
@@ -13,29 +11,13 @@ use figures::Rounds;
 use host::Noise;
 use host::noise::NOISY_STEAL;
 use router::engine::EngineKind;
-use serde::{Deserialize, Serialize};
 
-/// Figures of which most rounds were calm may lie apart by this factor.
-const CALM_SPREAD: f64 = 1.5;
-/// And those of which most were not.
-const DISTURBED_SPREAD: f64 = 1.1;
 /// Of its cores' time, what measures misses at most this share. On a silent machine it missed 0 to
 /// 0.05 in the median, beside a program that computes on each core 0.46 and more. How often a thread
 /// is taken off its core says nothing: 91 times a second there, 138 times here.
 const MOST_MISSED: f64 = 0.3;
 /// Less is within what the readings take themselves, s.
 const UNTOLD: f64 = 0.001;
-
-/// Why there is no evidence for a figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Weak {
-    /// Most rounds were disturbed, and they differ.
-    Disturbed,
-    /// The rounds differ too much, whatever disturbed them.
-    Scattered,
-}
 
 /// What a case gave in a round, and whether others had its cores.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -86,34 +68,6 @@ pub(crate) fn calmer<E>(
     let again = attempt()?;
     let is_calmer = disturbed(&again) < disturbed(&first);
     Ok(if is_calmer { again } else { first })
-}
-
-/// Values that count, and whether they are evidence.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Judged {
-    pub(crate) values: Vec<f64>,
-    pub(crate) weak: Option<Weak>,
-}
-
-/// Judges the values of rounds, each with whether it was disturbed; `seed` fixes the draws behind
-/// their interval. One value of `of` rounds is no evidence unless there was one round only.
-pub(crate) fn judge(rounds: &[(f64, bool)], of: usize, seed: u64) -> Judged {
-    let calm = |&(value, disturbed): &(f64, bool)| (!disturbed).then_some(value);
-    let calm: Vec<f64> = rounds.iter().filter_map(calm).collect();
-    let (values, most, why) = if calm.len() * 2 > rounds.len() {
-        (calm, CALM_SPREAD, Weak::Scattered)
-    } else {
-        let all = rounds.iter().map(|&(value, _)| value).collect();
-        (all, DISTURBED_SPREAD, Weak::Disturbed)
-    };
-    let interval = figures::median_interval(&values, seed);
-    // Rounds without a frame say why in words of their own; they are all alike.
-    let scattered = interval.high > 0.0 && interval.high > most * interval.low;
-    let weak = scattered || (of > 1 && values.len() == 1);
-    Judged {
-        values,
-        weak: weak.then_some(why),
-    }
 }
 
 /// The rate of `settings` in each round, the mean of those measured in it, and whether one of them

@@ -6,10 +6,10 @@
 
 use dut::case::{Case, SMALLEST};
 use dut::kind::Table;
-use figures::{Estimate, Rounds};
+use figures::{Estimate, Rounds, Weak, judge};
 use serde::{Deserialize, Serialize};
 
-use crate::evidence::{Measured, Weak, judge, ratios};
+use crate::evidence::{Measured, ratios};
 use crate::row::Key;
 
 /// What others are held against.

@@ -10,7 +10,7 @@ use dut::case::{Case, SMALLEST};
 use dut::device::Device;
 use dut::error::Error;
 use dut::offer::Wanted;
-use figures::{Estimate, Random, Rounds};
+use figures::{Estimate, Random, Rounds, Weak, judge};
 use host::cleanup;
 use report::Progress;
 use report::units::FramesPerSecond;
@@ -19,7 +19,6 @@ use tester::profile::Profile;
 use tester::result::{Details, Entry};
 use tester::trial::mostly_disturbed;
 
-use crate::evidence::{Weak, judge};
 use crate::measure::engine_of;
 use crate::row::Key;
 

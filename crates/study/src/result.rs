@@ -1,5 +1,6 @@
 //! The result of a study: what `study.json` holds, and questions to it.
 
+use figures::Weak;
 use std::path::Path;
 
 use dut::case::SMALLEST;
@@ -11,7 +12,6 @@ use tester::profile::Profile;
 
 use crate::against_kernel::AgainstKernel;
 use crate::bare::WithoutDevice;
-use crate::evidence::Weak;
 use crate::lock_price::LockPrice;
 use crate::model::Model;
 use crate::no_loss::Search;

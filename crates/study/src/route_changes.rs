@@ -3,10 +3,10 @@
 
 use dut::case::Case;
 use dut::kind::Table;
-use figures::Rounds;
+use figures::{Rounds, Weak, judge};
 use serde::{Deserialize, Serialize};
 
-use crate::evidence::{Measured, Weak, judge};
+use crate::evidence::Measured;
 
 /// Below this share of the route changes asked for, the report says how many were made.
 const ENOUGH: f64 = 0.95;

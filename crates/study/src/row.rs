@@ -2,10 +2,9 @@
 
 use dut::case::Case;
 use dut::kind::Table;
+use figures::Weak;
 use report::units::{BitsPerSecond, FramesPerSecond};
 use serde::{Deserialize, Serialize};
-
-use crate::evidence::Weak;
 
 /// What a figure of the study is of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,7 @@
 //! The plain sentence under each table, and the verdict: words made from the rows and from nothing
 //! else.
 
+use figures::Weak;
 use std::fmt::Write as _;
 
 use dut::case::SMALLEST;
@@ -8,7 +9,6 @@ use dut::kind::Table;
 use report::capital;
 use report::units::{FramesPerSecond, Share, Times, grouped};
 
-use crate::evidence::Weak;
 use crate::lock_price::{BASE, HELD, LockPrice};
 use crate::plan::CHANGE_RATES;
 use crate::result::{Study, UNLOCKED, ratio};

@@ -5,10 +5,10 @@
 //! speed-up against it alone is too large.
 
 use dut::case::Case;
-use figures::{Estimate, Rounds};
+use figures::{Estimate, Rounds, Weak, judge};
 use serde::{Deserialize, Serialize};
 
-use crate::evidence::{Measured, Weak, judge, ratios};
+use crate::evidence::{Measured, ratios};
 use crate::row::Key;
 
 /// Several workers against one, same engine, table organisation and frame size.

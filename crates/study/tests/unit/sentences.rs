@@ -1,10 +1,10 @@
 //! Of `study/src/sentences.rs`.
 
 use super::*;
-use crate::evidence::Weak;
 use crate::lock_price::LockPrice;
 use crate::speed_up::SpeedUp;
 use crate::testing::{search_kernel, study};
+use figures::Weak;
 
 #[test]
 fn the_lock_is_named_with_its_cost() {

@@ -109,7 +109,7 @@ fn generator_cable_and_sink_have_rows_of_their_own() {
         .find(|line| line.starts_with("generator, cable and sink"));
     let cells: Vec<&str> = row.unwrap().split_whitespace().skip(6).collect();
     assert_eq!(cells, ["4.00", "M", "7.00", "M", "–", "–"]);
-    study.without_device[1].weak = Some(crate::evidence::Weak::Disturbed);
+    study.without_device[1].weak = Some(figures::Weak::Disturbed);
     let table = without_device(&study).unwrap();
     assert_eq!(table.rows[3].join(" | "), "kernel | 2 | 1.40 M | 1429 | –");
 }

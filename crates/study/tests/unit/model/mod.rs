@@ -119,7 +119,7 @@ fn one_core_without_evidence_has_no_forecast() {
     let mut study = study();
     let key = wanted(&study, Duration::ZERO).remove(0);
     for row in &mut study.forwarding {
-        row.weak = Some(crate::evidence::Weak::Scattered);
+        row.weak = Some(figures::Weak::Scattered);
     }
     let found = Forecast::of(&study, key, &machine(), &beside());
     assert_eq!(found, None);

@@ -1,0 +1,58 @@
+//! Whether the rounds behind a figure are evidence for it: which of them others disturbed, and how
+//! far they lie apart.
+//!
+//! Where most rounds were calm, a figure is of these alone.
+
+use serde::{Deserialize, Serialize};
+
+use crate::interval::median_interval;
+
+/// Figures of which most rounds were calm may lie apart by this factor.
+const CALM_SPREAD: f64 = 1.5;
+/// And those of which most were not.
+const DISTURBED_SPREAD: f64 = 1.1;
+
+/// Why there is no evidence for a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Weak {
+    /// Most rounds were disturbed, and they differ.
+    Disturbed,
+    /// The rounds differ too much, whatever disturbed them.
+    Scattered,
+}
+
+/// Values that count, and whether they are evidence.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    /// Those that count.
+    pub values: Vec<f64>,
+    /// Why they are no evidence; `None` where they are.
+    pub weak: Option<Weak>,
+}
+
+/// Judges the values of rounds, each with whether it was disturbed; `seed` fixes the draws behind
+/// their interval. One value of `of` rounds is no evidence unless there was one round only.
+pub fn judge(rounds: &[(f64, bool)], of: usize, seed: u64) -> Judged {
+    let calm = |&(value, disturbed): &(f64, bool)| (!disturbed).then_some(value);
+    let calm: Vec<f64> = rounds.iter().filter_map(calm).collect();
+    let (values, most, why) = if calm.len() * 2 > rounds.len() {
+        (calm, CALM_SPREAD, Weak::Scattered)
+    } else {
+        let all = rounds.iter().map(|&(value, _)| value).collect();
+        (all, DISTURBED_SPREAD, Weak::Disturbed)
+    };
+    let interval = median_interval(&values, seed);
+    // Rounds without a frame say why in words of their own; they are all alike.
+    let scattered = interval.high > 0.0 && interval.high > most * interval.low;
+    let weak = scattered || (of > 1 && values.len() == 1);
+    Judged {
+        values,
+        weak: weak.then_some(why),
+    }
+}
+
+#[cfg(test)]
+#[path = "../tests/unit/evidence.rs"]
+mod tests;
