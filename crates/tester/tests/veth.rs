@@ -236,6 +236,39 @@ fn frames_that_a_queue_holds_from_an_earlier_trial_are_none_of_the_next() {
     }
 }
 
+/// Of 150 frames in 50 ms a bucket of 1000 frames/s gives out 50 meanwhile and 20 saved ones.
+#[test]
+fn a_buffer_that_is_not_full_drains_for_as_long_as_its_last_frame_waited() {
+    if !root() {
+        return;
+    }
+    let _alone = needs::cores();
+    let testbed = Testbed::new(1500, true).unwrap();
+    if !bucket(&testbed, 1_000.0, 200) {
+        return;
+    }
+    let mut rig = testbed.rig("a token bucket", 1).unwrap();
+    let order = Order {
+        time_every_frame: false,
+        waits: Waits {
+            settle_ns: 50_000_000,
+            ..Waits::QUICK
+        },
+        ..order(64, Family::Ipv4)
+    };
+    // Of several lengths at least one ends far from a sixteenth frame.
+    for frames in [150, 155, 160, 165] {
+        let seconds = f64::from(frames) / 3_000.0;
+        let order = order.with(Schedule::constant(3_000.0, seconds));
+        let Some(trial) = undisturbed(&mut rig, &order) else {
+            return;
+        };
+        let waiting = f64::from(frames - 20) - seconds * 1_000.0;
+        let drain = trial.drain_ns.unwrap() as f64 / 1e6;
+        assert!((drain - waiting).abs() < 4.0, "{drain} ms, not {waiting}");
+    }
+}
+
 #[test]
 fn an_interface_set_down_for_a_while_is_a_reset() {
     if !root() {

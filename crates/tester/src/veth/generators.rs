@@ -13,6 +13,9 @@ use crate::trial::{Direction, Order};
 
 /// Every so many frames carry a time when not every frame has to.
 const STAMP_SOME: u32 = 16;
+/// Below this rate, frames/s, every frame does: a look at the clock costs none of it, and the last
+/// time is that of the last frame. A buffer's drain would else be short by up to 15 frames.
+const STAMP_ALL_BELOW: f64 = 100_000.0;
 /// Sequence numbers that a generator may use up before it is made anew, long before 32 bits are
 /// full.
 const SEQUENCES: u64 = 1 << 31;
@@ -62,11 +65,7 @@ impl Generators {
             direction: order.direction,
             timetable: order.direction == Direction::OneWay
                 && segments.all(|segment| segment.rate.is_finite()),
-            stamp_every: if order.time_every_frame {
-                1
-            } else {
-                STAMP_SOME
-            },
+            stamp_every: stamp_every(order),
         };
         if let Some(&length) = made.lengths.iter().find(|&&length| length > LENGTH_MAX) {
             let what = format!("make frames of {} bytes", length + FCS);
@@ -115,6 +114,13 @@ impl Generators {
         self.made = Some(made);
         Ok(())
     }
+}
+
+/// Every how many frames carry a time.
+fn stamp_every(order: &Order) -> u32 {
+    let mut segments = order.schedule.segments().iter();
+    let all = order.time_every_frame || segments.all(|part| part.rate < STAMP_ALL_BELOW);
+    if all { 1 } else { STAMP_SOME }
 }
 
 fn destinations(order: &Order, port: u8, seed: u64) -> Destinations {
