@@ -2,8 +2,9 @@
 //! ports.
 //!
 //! The options become a [`plan`]; [`device`] sets up what is tested; [`measure`] runs the tests
-//! size by size; what is printed, written and checked is a function of the stored result alone.
+//! size by size, [`cores`] the throughput on one core and on several; what is printed, written and checked is a function of the stored result alone.
 
+mod cores;
 mod device;
 mod hooks;
 mod items;
@@ -96,7 +97,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let plan = plan::Plan::new(test, options)?;
     host::cleanup::on_signal()?;
     host::namespace::sweep_leftovers();
-    let measured = measure::run(&plan, options)?;
+    let measured = match &plan.cores {
+        Some(counts) => cores::run(&plan, options, counts)?,
+        None => measure::run(&plan, options)?,
+    };
     let report = measured.report;
     let document = tester::render::document(&report);
     options.output.write(&document, &report)?;

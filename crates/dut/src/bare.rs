@@ -4,11 +4,13 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use tester::result::Entry;
 use tester::trial::Validity;
 use tester::veth::lanes::{Lanes, Load, Pace};
 
 use crate::device::Setting;
 use crate::error::Error;
+use crate::offer::Wanted;
 
 /// Generators of all cores and a sink at the other end of their cable.
 pub struct Bare {
@@ -47,5 +49,20 @@ impl Bare {
             return Err(why.into());
         }
         Ok(carried.frames_per_second)
+    }
+
+    /// The highest rate without loss of the generators of a range of the setting's cores: no device
+    /// beside them can have more.
+    ///
+    /// # Errors
+    /// A frame size that the cable does not carry.
+    pub fn search(
+        &mut self,
+        cores: Range<usize>,
+        frame_bytes: u32,
+        wanted: &Wanted,
+    ) -> Result<Entry, Error> {
+        let searched = (frame_bytes, cores);
+        wanted.on_lanes(&self.lanes, &mut self.load, searched, Pace::Call)
     }
 }

@@ -66,7 +66,8 @@ impl Device for Kernel {
     }
 
     fn search(&mut self, case: &Case, wanted: &Wanted) -> Result<Entry, Error> {
-        wanted.on_lanes(&self.lanes, &mut self.load, case, Pace::Call)
+        let searched = (case.frame_bytes, case.cores());
+        wanted.on_lanes(&self.lanes, &mut self.load, searched, Pace::Call)
     }
 }
 

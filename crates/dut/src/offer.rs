@@ -1,6 +1,7 @@
 //! A device's highest rate without loss between interfaces: RFC 2544's search, by the tester, on
 //! the lanes of the closed loop.
 
+use std::ops::Range;
 use std::time::Instant;
 
 use tester::bench::{Subject, throughput};
@@ -9,7 +10,6 @@ use tester::result::Entry;
 use tester::session::Session;
 use tester::veth::lanes::{Lanes, LanesRig, Load, Pace};
 
-use crate::case::Case;
 use crate::error::Error;
 
 /// What a search is asked for.
@@ -17,14 +17,17 @@ use crate::error::Error;
 pub struct Wanted {
     /// No rate above it, frames/s of all workers together.
     pub ceiling: f64,
+    /// What the entry is called and compared with.
+    pub subject: Subject,
     /// How it searches.
     pub profile: Profile,
     /// No trial begins after it.
-    pub until: Instant,
+    pub until: Option<Instant>,
 }
 
 impl Wanted {
-    /// Searches on the lanes of a device that is `pace` to a closed loop.
+    /// Searches with frames of so many bytes on some cores of the lanes of a device that is `pace`
+    /// to a closed loop.
     ///
     /// # Errors
     /// A frame size that the cables do not carry.
@@ -32,14 +35,13 @@ impl Wanted {
         &self,
         lanes: &Lanes,
         load: &mut Load,
-        case: &Case,
+        (frame_bytes, cores): (u32, Range<usize>),
         pace: Pace,
     ) -> Result<Entry, Error> {
-        let mut rig =
-            LanesRig::new(lanes, load, case.cores(), pace, self.ceiling).until(self.until);
-        let order = LanesRig::order(case.frame_bytes)?;
+        let mut rig = LanesRig::new(lanes, load, cores, pace, self.ceiling).until(self.until);
+        let order = LanesRig::order(frame_bytes)?;
         let mut silent = |_: &str| ();
         let session = Session::new(&mut rig, self.profile, order, &mut silent);
-        Ok(throughput::run(session, &Subject::default(), &[]))
+        Ok(throughput::run(session, &self.subject, &[]))
     }
 }

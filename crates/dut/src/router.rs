@@ -329,7 +329,8 @@ impl Device for Router {
     fn search(&mut self, case: &Case, wanted: &Wanted) -> Result<Entry, Error> {
         let pace = self.pace();
         let opened = self.serving(case)?;
-        let entry = wanted.on_lanes(&opened.lanes, &mut opened.load, case, pace)?;
+        let searched = (case.frame_bytes, case.cores());
+        let entry = wanted.on_lanes(&opened.lanes, &mut opened.load, searched, pace)?;
         opened.engine.check()?;
         Ok(entry)
     }

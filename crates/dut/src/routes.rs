@@ -2,10 +2,13 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
+use std::net::Ipv4Addr;
 use std::path::Path;
 
+use fib::Prefix;
 use fib::prefix_file::{LineError, Prefixes};
 use router::user_plane::memory_engine::Routes as GivenOut;
+use tester::addresses;
 use tester::veth::lanes::NEXT_HOPS;
 
 use crate::error::Error;
@@ -14,6 +17,9 @@ use crate::error::Error;
 pub const DESTINATIONS: usize = 1 << 20;
 /// 198.18.0.0/15, for benchmarks (RFC 2544 appendix C, RFC 6890).
 const BENCH_NETWORK: u32 = 0xc612_0000;
+/// The port that destinations lie behind, of how many.
+const BEHIND: u8 = 1;
+const PORTS: u8 = 2;
 
 /// A table with destinations that hit it.
 pub struct Routes {
@@ -103,6 +109,30 @@ pub fn load(file: Option<&Path>, seed: u64) -> Result<Routes, Error> {
         prefixes,
         destinations,
         from,
+    })
+}
+
+/// The networks of RFC 2544 behind a device's second port, and `count` destinations there in an
+/// order from `seed`.
+///
+/// # Errors
+/// When one of the networks is no prefix.
+pub fn of_benchmarks(count: u32, seed: u64) -> Result<Routes, Error> {
+    let networks: Vec<(Ipv4Addr, u8)> = if count > addresses::NETWORKS {
+        addresses::wide_networks_v4(BEHIND, PORTS).collect()
+    } else {
+        addresses::behind_v4(BEHIND, PORTS)
+    };
+    let networks = networks.into_iter();
+    let prefixes = networks.map(|(network, length)| Prefix::new(network.to_bits(), length));
+    let destination = |index| addresses::destination_v4(BEHIND, PORTS, index, count).to_bits();
+    Ok(Routes {
+        prefixes: Prefixes {
+            v4: prefixes.collect::<Result<_, _>>()?,
+            ..Prefixes::default()
+        },
+        destinations: addresses::shuffled(count, seed).map(destination).collect(),
+        from: "networks for benchmarks (RFC 2544 §12)".to_owned(),
     })
 }
 

@@ -15,6 +15,7 @@ use host::cleanup;
 use report::Progress;
 use report::units::FramesPerSecond;
 use serde::{Deserialize, Serialize};
+use tester::bench::Subject;
 use tester::profile::Profile;
 use tester::result::{Details, Entry};
 use tester::trial::mostly_disturbed;
@@ -307,8 +308,9 @@ fn search(engine: &mut dyn Device, case: &Case, closed_loop: f64, until: Instant
     }
     let wanted = Wanted {
         ceiling: ABOVE * closed_loop,
+        subject: Subject::default(),
         profile: PROFILE,
-        until,
+        until: Some(until),
     };
     match engine.search(case, &wanted) {
         Ok(entry) => Attempt::found(entry),

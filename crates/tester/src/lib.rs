@@ -16,6 +16,7 @@
 //! | [`traffic`], [`capture`] | what is sent besides them, or in their place |
 //! | [`sequence`], [`latency`] | which frames came, and how late |
 //! | [`places`] | where lost frames were lost, by the counters on their way |
+//! | [`by_cores`] | rounds on one core and on several, and what more cores bring |
 //! | [`disturbance`], [`honest`] | whether others had the cores; what a result is worth |
 //! | [`profile`], [`deviations`] | how long, how often, how finely; where that is not the RFCs' |
 //! | [`result`], [`render`] | what is stored, and the tables and plots made of it alone |
@@ -29,6 +30,7 @@
 
 pub mod addresses;
 pub mod bench;
+pub mod by_cores;
 pub mod capture;
 pub mod clock;
 mod conduct;

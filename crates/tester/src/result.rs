@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::by_cores::ByCores;
 use crate::honest::Grade;
 use crate::latency::Latency;
 use crate::profile::Profile;
@@ -87,6 +88,8 @@ pub enum Details {
     Selftest(Selftest),
     /// Bounds of a search.
     Throughput(Throughput),
+    /// Searches of several rounds on some cores.
+    ByCores(ByCores),
     /// Delays by load.
     Latency {
         /// From low load to the throughput.

@@ -9,6 +9,8 @@ use host::CoreId;
 use tester::bench::{Subject, throughput};
 use tester::profile::Profile;
 use tester::result::Entry;
+use tester::rig::Rig;
+use tester::schedule::Schedule;
 use tester::session::Session;
 use tester::trial::{Trial, Validity};
 use tester::veth::lanes::{Lanes, LanesRig, Load, Losses, Pace, next_hop_address};
@@ -184,7 +186,7 @@ fn an_interface_that_vanishes_is_named() {
 fn searched(lanes: &Lanes, cores: usize, pace: Pace, ceiling: f64) -> Entry {
     let mut load = Load::default();
     let until = Instant::now() + SEARCH;
-    let mut rig = LanesRig::new(lanes, &mut load, 0..cores, pace, ceiling).until(until);
+    let mut rig = LanesRig::new(lanes, &mut load, 0..cores, pace, ceiling).until(Some(until));
     let order = LanesRig::order(64).unwrap();
     let profile = Profile {
         resolution: 0.02,
@@ -294,6 +296,36 @@ fn a_search_where_nothing_comes_through_has_no_rate_and_a_reason() {
         "{}",
         entry.because
     );
+}
+
+/// By the sink's own counters, and by the record of each trial.
+#[test]
+fn a_trial_says_by_which_cores_its_frames_came() {
+    let Some((lanes, cores, _guard)) = lanes("by-core", false) else {
+        return;
+    };
+    let numbers = host::allowed_cores().unwrap();
+    let mut load = Load::default();
+    for places in [0..1, cores - 1..cores, 0..cores] {
+        let mut rig = LanesRig::new(&lanes, &mut load, places.clone(), Pace::Call, 1e5);
+        let order = LanesRig::order(64).unwrap();
+        let order = order.with(Schedule::constant(10_000.0, 0.1));
+        let trial = rig.run(&order, "test", None).unwrap();
+        let came: u64 = trial.arrivals_by_core.iter().map(|one| one.frames).sum();
+        assert_eq!(came, trial.counts.arrivals, "{trial:?}");
+        for (place, number) in numbers.iter().enumerate() {
+            let mut all = trial.arrivals_by_core.iter();
+            let own = all.find(|one| one.core == number.0);
+            let own = own.map_or(0, |one| one.frames);
+            // A frame or two in a trial are the kernel's own, of neighbours and groups.
+            let is_right = if places.contains(&place) {
+                own * (places.len() as u64) * 10 >= trial.counts.received * 9
+            } else {
+                own <= 16
+            };
+            assert!(is_right, "{own} on core {number} of {places:?}: {trial:?}");
+        }
+    }
 }
 
 /// The device would drop half of them.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{ArgPredicate, PossibleValue, PossibleValuesParser, TypedValueParser};
 use dut::stand::rigs::Generator;
 use tester::expect::Expectation;
 use tester::traffic::Modifier;
@@ -80,17 +80,29 @@ pub(super) struct Options {
     /// Ports of a device made for the test, an even number
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub(super) port_count: u8,
-    /// Destination addresses behind each port, 1 to 1048576
+    /// Destination addresses behind each port, 1 to 1048576; 256 with --cores
     #[arg(
         long,
         value_name = "N",
         default_value_t = 1,
+        default_value_if("cores", ArgPredicate::IsPresent, "256"),
         value_parser = clap::value_parser!(u32).range(1..=1 << 20)
     )]
     pub(super) destinations: u32,
     /// Also search the non-drop and the partial drop rate (multiple loss ratio search)
     #[arg(long)]
     pub(super) loss_ratio: bool,
+    /// Throughput of the device on so many cores, `1,2` or `1..N`; N is all. Each core makes,
+    /// forwards and counts its own frames
+    #[arg(
+        long,
+        value_name = "COUNTS",
+        conflicts_with_all = [
+            "generator", "ipv6", "mix", "modifier", "filters", "random_ports", "replay",
+            "both_ways", "mesh", "port_count", "loss_ratio", "before", "after", "line_rate"
+        ]
+    )]
+    pub(super) cores: Option<String>,
     /// Rate of the tests that build on a throughput, frames/s, instead of searching it
     #[arg(long, value_name = "FRAMES/S")]
     pub(super) rate: Option<f64>,
@@ -99,7 +111,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "SECONDS")]
     pub(super) trial: Option<f64>,
     /// Repetitions of latency, back-to-back, recovery and reset trials [default: 20, 50, 5, 5;
-    /// --quick: 3, 5, 3, 3]
+    /// --quick: 3, 5, 3, 3], and rounds of --cores [default: 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(super) repeats: Option<u32>,
     /// Time before and after a reset, or the end of an overload, in seconds [default: 15 and 45, 60

@@ -1,6 +1,8 @@
 //! From options to what will be measured; everything that can be refused before anything is set up
 //! is refused here.
 
+use std::collections::BTreeSet;
+
 use dut::stand::rigs::Generator;
 use dut::stand::{calibrated, filters};
 use tester::link::calibrated::Settings;
@@ -45,6 +47,8 @@ pub(super) struct Plan {
     /// The one rate of the test, frames/s, where it has one: of the tester no more is wanted than
     /// twice as much.
     pub(super) stated: Option<f64>,
+    /// On how many cores the device is measured, where that was asked for.
+    pub(super) cores: Option<Vec<usize>>,
 }
 
 impl Plan {
@@ -86,6 +90,7 @@ impl Plan {
         };
         let items = items::items(test, options, &traffic, carried, mtu)?;
         refuse(test, options, &items)?;
+        let items_are_single = items.iter().all(|item| item.sizes.len() == 1);
         ensure(
             direction.streams(ports).len() <= STREAMS,
             format!("{ports} ports have more than {STREAMS} pairs in this direction; use fewer"),
@@ -108,6 +113,7 @@ impl Plan {
             calibrated,
             traffic,
             stated: options.rate.filter(|_| at_a_rate),
+            cores: cores(test, options, items_are_single)?,
         })
     }
 
@@ -248,6 +254,51 @@ fn refuse(test: Test, options: &Options, items: &[Item]) -> Result<(), Error> {
     Ok(())
 }
 
+/// On how many cores the device is measured, ascending.
+fn cores(test: Test, options: &Options, one_size: bool) -> Result<Option<Vec<usize>>, Error> {
+    let Some(text) = &options.cores else {
+        return Ok(None);
+    };
+    ensure(
+        test == Test::Throughput && matches!(options.dut, Dut::Kernel | Dut::Corelane),
+        "--cores is for the throughput of --dut kernel and --dut corelane",
+    )?;
+    ensure(
+        one_size,
+        "--cores takes one frame size at a time: leave imix out",
+    )?;
+    let all = host::allowed_cores()?.len();
+    Ok(Some(core_counts(text, all)?))
+}
+
+/// `1,2`, `1..4`, `1..N`: counts of cores, each once, ascending; N is `all`.
+fn core_counts(text: &str, all: usize) -> Result<Vec<usize>, Error> {
+    let wrong = |part: &str| -> Error {
+        format!(
+            "--cores {part}: give counts from 1 to {all} such as 1,2 or 1..N, for this process \
+             may use {all} cores"
+        )
+        .into()
+    };
+    let count = |word: &str| match word.trim() {
+        "N" => Some(all),
+        digits => digits
+            .parse()
+            .ok()
+            .filter(|count| (1..=all).contains(count)),
+    };
+    let mut counts = BTreeSet::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once("..").unwrap_or((part, part));
+        let ends = count(first).zip(count(last));
+        let (first, last) = ends
+            .filter(|(first, last)| first <= last)
+            .ok_or_else(|| wrong(part))?;
+        counts.extend(first..=last);
+    }
+    Ok(counts.into_iter().collect())
+}
+
 /// How many ports the device has.
 fn ports(options: &Options) -> Result<u8, Error> {
     /// The address plan has room for so many.
@@ -312,3 +363,7 @@ fn generator(options: &Options, ports: u8) -> Result<Generator, Error> {
         (None, None) => Ok(Generator::Xdp),
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/unit/plan.rs"]
+mod tests;

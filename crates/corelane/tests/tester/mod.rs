@@ -5,6 +5,7 @@
 //! fast it was.
 
 mod calibrated;
+mod cores;
 mod devices;
 mod machines;
 mod signals;

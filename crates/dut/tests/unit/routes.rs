@@ -67,3 +67,19 @@ fn prefixes_count_once_and_destinations_hit_them() {
             .all(|address| address >> 24 == 10 || address >> 8 == 0x00c0_0002)
     );
 }
+
+#[test]
+fn destinations_for_benchmarks_lie_in_their_networks_each_once() {
+    for count in [1, 192, 4096] {
+        let routes = of_benchmarks(count, 1).unwrap();
+        let mut all = routes.destinations.clone();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), count as usize);
+        let covered = |address: &u32| {
+            let mut prefixes = routes.prefixes.v4.iter();
+            prefixes.any(|prefix| prefix.contains(*address))
+        };
+        assert!(all.iter().all(covered), "{count}");
+    }
+}

@@ -115,6 +115,7 @@ impl Rig for Scripted {
             batch: 1,
             last_lost_ns: None,
             lost_at: Vec::new(),
+            arrivals_by_core: Vec::new(),
             lost_before_ns: None,
             drain_ns: None,
             filled: false,

@@ -4,6 +4,7 @@
 
 mod bursts;
 mod cells;
+mod cores;
 mod delay;
 mod interruption;
 mod loss;
@@ -15,6 +16,7 @@ mod trials;
 use report::{Block, Document, capital};
 pub use sentence::sentence;
 
+use crate::by_cores;
 use crate::result::{Report, Test};
 
 /// The whole report.
@@ -24,8 +26,12 @@ pub fn document(report: &Report) -> Document {
         .results
         .iter()
         .filter(|entry| entry.test != Test::Selftest || report.results.len() == 1)
+        .filter(|entry| by_cores::of(entry).is_none())
     {
         document = document.verdict(sentence(entry));
+    }
+    for sentence in cores::sentences(report) {
+        document = document.verdict(sentence);
     }
     if report
         .results
@@ -47,6 +53,7 @@ pub fn document(report: &Report) -> Document {
     document = document.environment(facts);
     for block in [
         throughput::table(report),
+        cores::table(report),
         throughput::goals(report),
         delay::by_load(report),
         loss::curve(report),

@@ -4,6 +4,7 @@ use report::units::FramesPerSecond;
 use report::{Axis, Block, Plot, Series};
 
 use super::cells::{Columns, label, of, or_dash, rate, time, verdict};
+use crate::by_cores;
 use crate::result::{Details, Entry, GoalBounds, Report, Test, Throughput};
 
 /// Bounds of a search, where there was one.
@@ -15,7 +16,8 @@ fn bounds(entry: &Entry) -> Option<&Throughput> {
 }
 
 pub(super) fn table(report: &Report) -> Vec<Block> {
-    let rows: Vec<&Entry> = of(report, Test::Throughput).collect();
+    let rows = of(report, Test::Throughput);
+    let rows: Vec<&Entry> = rows.filter(|entry| by_cores::of(entry).is_none()).collect();
     let line = |mut line: Series, value: fn(&Entry) -> Option<f64>| {
         for entry in &rows {
             if let Some(value) = value(entry) {

@@ -56,6 +56,10 @@ pub struct Trial {
     /// reads the counters on the way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost_at: Vec<Lost>,
+    /// Frames that came in by each core, where the rig spreads over cores: a core that took none is
+    /// not among them. They are what the device forwarded there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arrivals_by_core: Vec<OnCore>,
     /// Where losses were found that are older than what the receiver remembers: they were due
     /// before this, ns after the start, and all since came.
     #[serde(default)]
@@ -86,6 +90,15 @@ pub struct Trial {
     pub repeated: bool,
     /// Whether it counts.
     pub validity: Validity,
+}
+
+/// Frames on one core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OnCore {
+    /// The core's number.
+    pub core: u32,
+    /// How many.
+    pub frames: u64,
 }
 
 /// When the last lost frame of a trial was due, ns after the start.
@@ -149,6 +162,7 @@ impl Trial {
             batch: 64,
             last_lost_ns: None,
             lost_at: Vec::new(),
+            arrivals_by_core: Vec::new(),
             lost_before_ns: None,
             drain_ns: None,
             filled: false,

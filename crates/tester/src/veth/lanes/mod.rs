@@ -34,6 +34,7 @@ pub use load::{Carried, Load, Pace};
 pub use rig::LanesRig;
 
 use crate::rig::Result;
+use crate::trial::OnCore;
 
 /// The device's address towards the generator; the generator is the next one.
 const INGRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
@@ -164,6 +165,17 @@ impl Lanes {
     /// Frames that have arrived since it was built.
     fn arrived(&self) -> Result<u64> {
         Ok(self.sink.frames_per_cpu()?.iter().sum())
+    }
+
+    /// The cores by which frames have arrived since counts of [`Sink::frames_per_cpu`] `before`.
+    fn arrived_since(&self, before: &[u64]) -> Result<Vec<OnCore>> {
+        let now = self.sink.frames_per_cpu()?;
+        let risen = (0..).zip(now.iter().zip(before));
+        let risen = risen.map(|(core, (now, before))| OnCore {
+            core,
+            frames: now - before,
+        });
+        Ok(risen.filter(|one| one.frames > 0).collect())
     }
 
     /// Names an interface that is not there any more.

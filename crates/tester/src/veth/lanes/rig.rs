@@ -96,20 +96,22 @@ impl<'a> LanesRig<'a> {
         })
     }
 
-    /// Refuses trials from `moment` on: whoever searches keeps what is known by then.
+    /// Refuses trials from `moment` on, if there is one: whoever searches keeps what is known by
+    /// then.
     #[must_use]
-    pub fn until(mut self, moment: Instant) -> Self {
-        self.until = Some(moment);
+    pub fn until(mut self, moment: Option<Instant>) -> Self {
+        self.until = moment;
         self
     }
 
-    fn offer(&mut self, frame_bytes: u32, segment: Segment) -> Result<(Offer, u64)> {
+    /// Offers frames; beside that, what had arrived by each core before.
+    fn offer(&mut self, frame_bytes: u32, segment: Segment) -> Result<(Offer, Vec<u64>)> {
         let in_calls = self.pace == Pace::Call;
         let generators = self
             .load
             .prepare(self.lanes, frame_bytes, &self.cores, in_calls)?;
         let cores = &self.lanes.cores[self.cores.clone()];
-        let base = self.lanes.arrived()?;
+        let before = self.lanes.sink.frames_per_cpu()?;
         let ready = Barrier::new(cores.len());
         let start = OnceLock::new();
         let offers = thread::scope(|scope| {
@@ -143,7 +145,7 @@ impl<'a> LanesRig<'a> {
             let offers: Result<Vec<Offer>> = threads.into_iter().map(join).collect();
             offers
         })?;
-        Ok((offers.iter().fold(Offer::default(), Offer::and), base))
+        Ok((offers.iter().fold(Offer::default(), Offer::and), before))
     }
 }
 
@@ -308,7 +310,8 @@ impl Rig for LanesRig<'_> {
             // An interface that has gone fails in many ways; this is the one to name.
             self.lanes.check_interfaces()?;
         }
-        let (offer, base) = offered?;
+        let (offer, before) = offered?;
+        let base: u64 = before.iter().sum();
         // On a busy machine the kernel's own threads may have to carry the last ones, and wait for
         // a core.
         let arrived = settle(self.lanes, base + offer.sent, QUIET / 4)? - base;
@@ -324,6 +327,7 @@ impl Rig for LanesRig<'_> {
             worst_lateness_ns: offer.worst_lateness_ns,
             largest_burst: BATCH,
             batch: BATCH,
+            arrivals_by_core: self.lanes.arrived_since(&before)?,
             // Being late is in the counts already.
             validity: judge(&counts, None, &noise),
             ..Trial::new((self.number, purpose), order, 1, seconds, counts, &noise)
