@@ -66,5 +66,7 @@ fn description(options: &Options) -> Description<'_> {
         macs: &options.device_macs,
         any_interface: options.i_know,
         there,
+        counters: options.device_counters.as_deref(),
+        complain: |words| eprintln!("corelane: {words}"),
     }
 }

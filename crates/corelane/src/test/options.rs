@@ -125,6 +125,10 @@ pub(super) struct Options {
     /// Hardware addresses of the external device's ports [default: from the neighbour table]
     #[arg(long, value_name = "M0,M1,...", value_delimiter = ',')]
     pub(super) device_macs: Vec<String>,
+    /// Shell command that prints the external device's counters of lost frames: `name value` lines
+    /// or Prometheus text. It is run before and after each trial
+    #[arg(long, value_name = "COMMAND")]
+    pub(super) device_counters: Option<String>,
     /// Another machine, USER@HOST: the second of --ports is there, and the same program
     #[arg(long, value_name = "USER@HOST")]
     pub(super) far: Option<String>,

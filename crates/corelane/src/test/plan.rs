@@ -204,6 +204,10 @@ fn refuse(test: Test, options: &Options, items: &[Item]) -> Result<(), Error> {
         options.dut == Dut::Calibrated || options.calibrated.is_empty(),
         "--calibrated is for --dut calibrated",
     )?;
+    ensure(
+        options.dut == Dut::External || options.device_counters.is_none(),
+        "--device-counters is for --dut external; the others tell their counters themselves",
+    )?;
     if let Some(rules) = options.filters {
         ensure(
             options.dut == Dut::Kernel && options.replay.is_none(),

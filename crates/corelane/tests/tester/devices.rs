@@ -121,6 +121,49 @@ fn a_device_between_given_interfaces_with_hooks_around_the_tests() {
     assert!(output.status.success(), "{}", text(&output.stderr));
 }
 
+/// A device that forwards nothing counts each frame as one with a wrong address.
+#[test]
+fn a_command_tells_where_an_external_device_lost_frames() {
+    if !root() {
+        return;
+    }
+    let (bed, tester) = lab();
+    let device = bed.namespace("device").unwrap();
+    device.set("net.ipv4.ip_forward", "0").unwrap();
+    let directory = directory();
+    let (file, name) = path(&directory, "result.json");
+    let test = |counters: &str| {
+        let mut command = tester.command(env!("CARGO_BIN_EXE_corelane"));
+        command.args(["test", "loss", "--dut", "external", "--ports", "p0,p1"]);
+        command.args(["--sizes", "64", "--rate", "1000", "--json", &name]);
+        command.args(SHORT).args(["--device-counters", counters]);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let result = super::support::read(&file);
+        let trials = trials(rows(&result, "loss")[0]).clone();
+        assert!(!trials.is_empty());
+        (text(&output.stderr), trials)
+    };
+    let fields = "/^Ip: [0-9]/ { print \"InAddrErrors:\", $6 }";
+    let within = device.name();
+    let reading = format!("ip netns exec {within} awk '{fields}' /proc/net/snmp");
+    let (_, trials) = test(&reading);
+    for trial in &trials {
+        let lost = trial["counts"]["lost"].as_u64().unwrap();
+        let told = trial["lost_at"].as_array().unwrap().iter();
+        let mut told = told.filter(|one| one["reason"] == "InAddrErrors");
+        let frames = told.next().and_then(|one| one["frames"].as_u64());
+        assert!(lost > 0 && frames >= Some(lost * 9 / 10), "{trial}");
+    }
+    let (said, trials) = test("exit 3");
+    assert_eq!(said.matches("\"exit 3\"").count(), 1, "{said}");
+    assert!(said.contains("run it by itself"), "{said}");
+    for trial in &trials {
+        let last = trial["lost_at"].as_array().unwrap().last().unwrap();
+        assert_eq!(last["place"], "unseen", "{trial}");
+    }
+}
+
 #[test]
 fn a_port_that_vanishes_is_named_and_what_was_measured_before_is_kept() {
     if !root() {

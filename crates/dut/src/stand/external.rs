@@ -11,10 +11,14 @@ use tester::rig::{Rig, RigError};
 use tester::veth::{End, Testbed};
 
 use super::Stand;
+use super::counters;
 use super::far::{There, hardware_address, mac};
 use super::namespaces::cores;
 use super::rigs::Maker;
 use crate::error::Error;
+
+/// Who hears what ends nothing.
+pub type Complain = fn(&str);
 
 /// What the user says of an external device.
 #[derive(Debug)]
@@ -27,11 +31,17 @@ pub struct Description<'a> {
     pub any_interface: bool,
     /// Where frames come back, when that is on another machine.
     pub there: Option<There>,
+    /// A shell command that prints the device's counters of lost frames.
+    pub counters: Option<&'a str>,
+    /// Who hears what is wrong with it.
+    pub complain: Complain,
 }
 
 struct External {
     ends: Vec<End>,
     there: Option<There>,
+    /// What reads the device's counters.
+    counters: Option<(String, Complain)>,
     /// Only its cables are used, for the self-test.
     testbed: Testbed,
     maker: Maker,
@@ -45,6 +55,9 @@ struct External {
 pub fn open(maker: Maker, mtu: u16, description: Description<'_>) -> Result<Box<dyn Stand>, Error> {
     Ok(Box::new(External {
         ends: ends(&description)?,
+        counters: description
+            .counters
+            .map(|command| (command.to_owned(), description.complain)),
         there: description.there,
         testbed: Testbed::with_ports(maker.ports, mtu, false)?,
         maker,
@@ -53,11 +66,13 @@ pub fn open(maker: Maker, mtu: u16, description: Description<'_>) -> Result<Box<
 
 impl Stand for External {
     fn rig(&self) -> Result<Box<dyn Rig>, RigError> {
-        if let (Some(there), [here, ..]) = (&self.there, &self.ends[..]) {
-            return there.rig(&self.maker, here);
-        }
-        let rig = self.maker.rig(&self.ends, &[], "an external device")?;
-        Ok(Box::new(Placing::new(rig, Way::into(&self.ends))))
+        let counters = self.counters.clone();
+        let told = counters.map(|(command, complain)| counters::told(command, complain));
+        let rig = match (&self.there, &self.ends[..]) {
+            (Some(there), [here, ..]) => there.rig(&self.maker, here)?,
+            _ => self.maker.rig(&self.ends, &[], "an external device")?,
+        };
+        Ok(Box::new(Placing::new(rig, Way::into(&self.ends, told))))
     }
 
     fn wire(&self) -> Result<Box<dyn Rig>, RigError> {
@@ -66,10 +81,13 @@ impl Stand for External {
 
     fn facts(&self) -> Vec<(String, String)> {
         let words = "over a veth cable on the same cores, not over the ports of the test";
-        vec![
+        let counters = self.counters.iter();
+        let counters = counters.map(|(command, _)| ("Device counters".to_owned(), command.clone()));
+        let facts = vec![
             cores(&self.testbed),
             ("Self-test".to_owned(), words.to_owned()),
-        ]
+        ];
+        facts.into_iter().chain(counters).collect()
     }
 }
 

@@ -10,6 +10,7 @@
 //! rigs over the same ports at once.
 
 pub mod calibrated;
+mod counters;
 pub mod external;
 pub mod far;
 pub mod filters;

@@ -11,7 +11,7 @@ mod rig;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use interfaces::Counters;
-pub use rig::{Placing, Reasons, Way};
+pub use rig::{Placing, Reasons, Told, Way};
 
 use crate::trial::Counts;
 
@@ -80,6 +80,8 @@ struct Seen {
     into_device: u64,
     /// Refused on the way from the device.
     out_of_device: u64,
+    /// By what was told of a device that nobody sees.
+    told: Vec<(String, u64)>,
     /// By the device's own reasons; `None` where nobody sees the device.
     reasons: Option<Vec<(String, u64)>>,
 }
@@ -114,6 +116,9 @@ fn divide(counts: &Counts, seen: Seen) -> Vec<Lost> {
     take(Place::IntoDevice, None, seen.into_device);
     take(Place::OutOfDevice, None, seen.out_of_device);
     take(Place::Receiver, None, spoilt);
+    for (counter, frames) in seen.told {
+        take(Place::Device, Some(counter), frames);
+    }
     let remainder = match seen.reasons {
         Some(reasons) => {
             for (reason, frames) in reasons {

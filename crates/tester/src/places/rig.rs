@@ -10,12 +10,17 @@ use crate::veth::{End, Testbed};
 /// What a device dropped since it was started, by reason.
 pub type Reasons = Box<dyn Fn() -> Vec<(String, u64)>>;
 
+/// Counters of a device that nobody sees, as somebody else reads them; `None` when that failed.
+pub type Told = Box<dyn Fn() -> Option<Vec<(String, u64)>>>;
+
 /// The interfaces on the way of the frames, and who says why the device drops.
 pub struct Way {
     /// The tester's.
     ends: Vec<End>,
     /// The device's, and its reasons; `None` where nobody sees it.
     device: Option<(Namespace, Vec<String>, Reasons)>,
+    /// Who is asked before each trial and after those that lost frames.
+    told: Option<Told>,
 }
 
 impl Way {
@@ -25,15 +30,22 @@ impl Way {
         Self {
             ends: testbed.ends.clone(),
             device: Some(device),
+            told: None,
         }
     }
 
-    /// Into a device that nobody sees.
-    pub fn into(ends: &[End]) -> Self {
+    /// Into a device that nobody sees, but perhaps somebody tells of.
+    pub fn into(ends: &[End], told: Option<Told>) -> Self {
         Self {
             ends: ends.to_vec(),
             device: None,
+            told,
         }
+    }
+
+    /// What is told of the device now.
+    fn told(&self) -> Option<Vec<(String, u64)>> {
+        self.told.as_ref().and_then(|told| told())
     }
 
     /// The counters of the tester's interfaces, and of the device's.
@@ -77,20 +89,26 @@ impl<R: Rig> Placing<R> {
     /// What the reasons rose by since they were last read.
     fn risen(&mut self) -> Option<Vec<(String, u64)>> {
         let before = std::mem::replace(&mut self.reasons, self.way.reasons()).unwrap_or_default();
-        let rise = |(reason, now): &(String, u64)| {
-            let known = before.iter().find(|(known, _)| known == reason);
-            // A device that was started anew counts from nothing.
-            let frames = now.checked_sub(known.map_or(0, |(_, frames)| *frames));
-            (reason.clone(), frames.unwrap_or(*now))
-        };
         let reasons = self.reasons.as_ref();
-        reasons.map(|now| now.iter().map(rise).collect())
+        reasons.map(|now| rises(&before, now))
     }
+}
+
+/// What counters rose by from one reading to the next.
+fn rises(before: &[(String, u64)], now: &[(String, u64)]) -> Vec<(String, u64)> {
+    let rise = |(name, now): &(String, u64)| {
+        let known = before.iter().find(|(known, _)| known == name);
+        // A device that was started anew counts from nothing.
+        let frames = now.checked_sub(known.map_or(0, |(_, frames)| *frames));
+        (name.clone(), frames.unwrap_or(*now))
+    };
+    now.iter().map(rise).collect()
 }
 
 impl<R: Rig> Rig for Placing<R> {
     fn run(&mut self, order: &Order, purpose: &str, event: Option<Event<'_>>) -> Result<Trial> {
         let before = self.way.read()?;
+        let told_before = self.way.told();
         let mut trial = self.rig.run(order, purpose, event)?;
         if trial.counts.lost > 0 {
             let after = self.way.read()?;
@@ -98,12 +116,16 @@ impl<R: Rig> Rig for Placing<R> {
                 let readings = before[side].zip(after[side]);
                 readings.map(|(before, after)| after - before)
             });
+            // Only both readings say what happened between them.
+            let told = told_before.zip(self.way.told());
+            let told = told.map(|(before, now)| rises(&before, &now));
             let untaken = ends.map_or(0, |ends| untaken(&trial.counts, &ends));
             let (ends, device) = (ends.unwrap_or_default(), device.unwrap_or_default());
             let seen = Seen {
                 untaken,
                 into_device: ends.transmit_drops + device.receive_drops,
                 out_of_device: device.transmit_drops,
+                told: told.unwrap_or_default(),
                 reasons: self.risen(),
             };
             trial.lost_at = divide(&trial.counts, seen);

@@ -13,6 +13,7 @@ fn seen(reasons: Option<Vec<(String, u64)>>) -> Seen {
         untaken: 1,
         into_device: 20,
         out_of_device: 300,
+        told: Vec::new(),
         reasons,
     }
 }
@@ -43,6 +44,19 @@ fn what_no_counter_explains_stays_with_the_device() {
 fn an_unseen_device_is_not_blamed() {
     let shares = divide(&counts(400, 0), seen(None));
     assert_eq!(shares.last().unwrap().place, Place::Unseen);
+}
+
+#[test]
+fn what_is_told_of_an_unseen_device_is_its_share_and_no_more_than_was_lost() {
+    let with = |frames| Seen {
+        told: vec![("rx_drops".to_owned(), frames)],
+        ..seen(None)
+    };
+    let shares = divide(&counts(1_000, 0), with(600));
+    let said = "600 in the device (rx_drops), 79 not seen where";
+    assert!(words(&shares).ends_with(said), "{}", words(&shares));
+    let shares = divide(&counts(400, 0), with(600));
+    assert!(words(&shares).ends_with("79 in the device (rx_drops)"));
 }
 
 #[test]
