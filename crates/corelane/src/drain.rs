@@ -57,7 +57,7 @@ const SCHEMA: &str = "corelane-drain/1";
 pub(crate) struct Drained {
     #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     schema: &'static str,
-    drained: bool,
+    gone: bool,
     /// How long that took.
     seconds: f64,
     frames_per_second: f64,
@@ -132,7 +132,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     });
     let value = Drained {
         schema: SCHEMA,
-        drained: found.is_gone,
+        gone: found.is_gone,
         seconds,
         frames_per_second: all,
         below_frames: goal.below,

@@ -20,6 +20,7 @@ use crate::trial::mostly_disturbed;
 
 /// What the searches of all rounds on some cores found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ByCores {
     /// The cores that made, forwarded and counted the frames.
     pub cores: Vec<u32>,
@@ -36,6 +37,7 @@ pub struct ByCores {
 
 /// What one search found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Round {
     /// The highest rate without loss, frames/s.
     pub frames_per_second: Option<f64>,

@@ -123,7 +123,7 @@ fn a_stream_that_stays_is_told_by_port() {
             assert_eq!(output.status.code(), Some(3));
             let value: Value = serde_json::from_slice(&output.stdout).unwrap();
             assert_eq!(value["schema"], "corelane-drain/1");
-            assert_eq!(value["drained"], false);
+            assert_eq!(value["gone"], false);
             let ports = value["ports"].as_array().unwrap();
             let of = |name: &str| {
                 let port = ports.iter().find(|port| port["port"] == name).unwrap();

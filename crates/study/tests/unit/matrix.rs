@@ -29,7 +29,7 @@ fn an_engine_has_one_row_and_a_frame_size_one_column() {
 fn what_the_rounds_do_not_tell_is_a_dash() {
     let mut study = study();
     for row in &mut study.forwarding {
-        row.weak = Some(crate::evidence::Weak::Scattered);
+        row.weak = Some(figures::Weak::Scattered);
     }
     let rates = &all(&study)[0];
     assert!(rates.rows.iter().all(|row| row[1] == NOTHING));

@@ -94,6 +94,7 @@ pub struct Trial {
 
 /// Frames on one core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OnCore {
     /// The core's number.
     pub core: u32,
