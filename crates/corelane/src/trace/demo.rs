@@ -9,7 +9,7 @@ use std::thread::available_parallelism;
 use report::{Block, Document};
 use tracer::analyse::Analysis;
 use tracer::export::page;
-use tracer::record::{Options, RecordError, Recording, Target};
+use tracer::record::{Kept, Options, RecordError, Recording, Target};
 use tracer::summary::Summary;
 use tracer::verdict::verdict;
 
@@ -59,6 +59,9 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         program::HELD
     );
     let turns = format!("The same {threads} threads on one core, where they take turns:");
+    // Else each recording waits a second for the tracepoints of the one before. Without the right
+    // to open them the recording says so.
+    let _kept = Kept::open(&Options::default()).ok();
     let before = record(&[], "demo-1")?;
     tell(&behind, &before.summary.verdict)?;
     let split = "The same with a table for each thread:";

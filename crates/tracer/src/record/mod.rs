@@ -19,6 +19,7 @@ mod catalogue;
 mod drain;
 mod ear;
 mod elsewhere;
+mod kept;
 mod layout;
 mod looks;
 mod machine;
@@ -43,6 +44,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub use kept::Kept;
 pub use session::{Recorded, Recording};
 pub use system::System;
 
