@@ -2,8 +2,8 @@
 //!
 //! Every program is run many times under the recorder. The table says how often the printed
 //! interval held the truth, how often the lock that is to blame was blamed, and how often another.
-//! `cargo run --release -p tracer --example prove_profiler [ROUNDS] [MILLISECONDS] [NAME]`, where NAME is a
-//! program's or `fast`.
+//! `cargo run --release -p tracer --example prove_profiler [ROUNDS] [MILLISECONDS] [NAME]`, where
+//! NAME is a program's or `fast`.
 
 // The helpers' counts are small.
 #![allow(clippy::cast_precision_loss)]
@@ -12,10 +12,11 @@ mod programs;
 mod table;
 
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use programs::{Kind, Program};
 use table::Row;
+use tracer::record::{Kept, Options};
 
 /// The word that makes this program one of those it records.
 const BE: &str = "--be";
@@ -111,19 +112,21 @@ fn asked(duration: Duration, only: Option<&str>) -> Vec<Program> {
         if only.is_some_and(|name| name != kind.name()) {
             continue;
         }
-        let percents: &[u64] = match kind {
-            Kind::Mutex | Kind::Pthread => &[5, 10, 20, 35, 50, 70, 90],
-            Kind::Free => &[0],
-            _ => &[20, 50, 80],
+        // Every share by two threads, three of them by three and four too.
+        let shares: &[(&[usize], &[u64])] = match kind {
+            Kind::Mutex | Kind::Pthread => &[
+                (&[2], &[5, 10, 20, 35, 50, 70, 90]),
+                (&[3, 4], &[10, 50, 90]),
+            ],
+            Kind::Free => &[(&[2], &[0])],
+            _ => &[(&[2], &[20, 50, 80])],
         };
-        let threads: &[usize] = match kind {
-            Kind::Mutex | Kind::Pthread => &[2, 3, 4],
-            _ => &[2],
-        };
-        for percent in percents {
-            for threads in threads {
-                for operation in [20, 200] {
-                    asked.push(program(kind, *percent, *threads, operation, duration));
+        for (threads, percents) in shares {
+            for percent in *percents {
+                for threads in *threads {
+                    for operation in [20, 200] {
+                        asked.push(program(kind, *percent, *threads, operation, duration));
+                    }
                 }
             }
         }
@@ -138,11 +141,15 @@ fn prove(
     only: Option<&str>,
 ) -> Result<bool, Box<dyn std::error::Error>> {
     let mut rows: Vec<Row> = asked(duration, only).into_iter().map(Row::new).collect();
+    // Else each question waits a second for the tracepoints of the one before.
+    let _kept = Kept::open(&Options::default())?;
     table::head();
     for row in &mut rows {
+        let start = Instant::now();
         for _ in 0..rounds {
             row.answers.push(table::ask(&row.program)?);
         }
+        row.took = start.elapsed();
         row.print();
     }
     Ok(table::sum(&rows))

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::process::{Child, Command};
+use std::time::Duration;
 
 use tracer::analyse::Analysis;
 use tracer::record::{Options, Recording, Target};
@@ -14,6 +15,7 @@ use super::{Answer, BE};
 pub(crate) struct Row {
     pub(crate) program: Program,
     pub(crate) answers: Vec<Answer>,
+    pub(crate) took: Duration,
 }
 
 /// Somebody else, who takes the first core by turns. It goes with the question.
@@ -60,7 +62,7 @@ pub(crate) fn ask(program: &Program) -> Result<Answer, Box<dyn std::error::Error
         ..Options::default()
     })?;
     while !recording.ended() {
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(20));
     }
     let trace = recording.stop()?.into_trace()?;
     let analysis = Analysis::new(&trace);
@@ -93,8 +95,8 @@ pub(crate) fn ask(program: &Program) -> Result<Answer, Box<dyn std::error::Error
 /// The table's head.
 pub(crate) fn head() {
     println!(
-        "{:<10} {:>7} {:>5} {:>6}  {:<13} {:>6} {:>6} {:>7} {:>8}",
-        "program", "threads", "µs", "truth", "found", "told", "held", "blamed", "innocent"
+        "{:<10} {:>7} {:>5} {:>6}  {:<13} {:>6} {:>6} {:>7} {:>8} {:>7}",
+        "program", "threads", "µs", "truth", "found", "told", "held", "blamed", "innocent", "took"
     );
 }
 
@@ -103,6 +105,7 @@ impl Row {
         Self {
             program,
             answers: Vec::new(),
+            took: Duration::ZERO,
         }
     }
 
@@ -138,7 +141,7 @@ impl Row {
         };
         let program = &self.program;
         println!(
-            "{:<10} {:>7} {:>5} {:>6.2}  {found:<13} {:>6} {:>6} {:>7} {:>8}",
+            "{:<10} {:>7} {:>5} {:>6.2}  {found:<13} {:>6} {:>6} {:>7} {:>8} {:>5.1} s",
             program.kind.name(),
             program.threads,
             program.operation,
@@ -147,6 +150,7 @@ impl Row {
             self.held(),
             self.count(|answer| answer.right),
             self.count(|answer| answer.innocent),
+            self.took.as_secs_f64(),
         );
         if std::env::var_os("PROVE_SENTENCES").is_some()
             && let Some(last) = self.answers.last()
@@ -167,8 +171,11 @@ pub(crate) fn sum(rows: &[Row]) -> bool {
     let innocent = all(|row| row.count(|answer| answer.innocent));
     // So many may miss by chance, in 39 of 40 proofs and more.
     let chance = 1.0 + 2.0 * (told as f64 * HOLD * (1.0 - HOLD)).sqrt();
+    let took: Duration = rows.iter().map(|row| row.took).sum();
     println!(
-        "{held} of {told} intervals hold the truth; an innocent lock was blamed {innocent} times."
+        "{held} of {told} intervals hold the truth; an innocent lock was blamed {innocent} times. \
+         It took {:.0} s.",
+        took.as_secs_f64()
     );
     held as f64 >= HOLD * told as f64 - chance && innocent == 0
 }
