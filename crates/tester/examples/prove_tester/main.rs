@@ -1,7 +1,8 @@
 //! What the tester makes of devices whose answer is known: `cargo run --release -p tester --example
-//! prove_tester`. Rates from 1000 to a million frames/s, three sizes; a device in memory by a simulated
-//! clock, and as root the kernel's token bucket. A table of asked, truth, found and held; fails
-//! where one claim does not hold. Arguments are rates to take in their place.
+//! prove_tester`. Rates from 1000 to a million frames/s, three sizes; a device in memory by a
+//! simulated clock, and as root the kernel's token bucket, of one size at each rate. A table of
+//! asked, truth, found and held, with the seconds that each device took; fails where one claim does
+//! not hold. Arguments are rates to take in their place, with every size.
 //!
 //! A rate that this machine does not carry over veth has no number: that is no failure.
 
@@ -10,6 +11,7 @@ mod claim;
 mod memory;
 
 use std::process::ExitCode;
+use std::time::Instant;
 
 use claim::Claim;
 use report::Table;
@@ -20,8 +22,13 @@ use tester::trial::{Direction, Order, Waits};
 
 type Error = Box<dyn std::error::Error>;
 
-/// Frames/s, unless arguments say others.
-const RATES: [f64; 4] = [1e3, 1e4, 1e5, 1e6];
+/// What is claimed of a device of a rate, frames/s, with frames of so many bytes.
+type Claims = fn(f64, u32) -> Result<Vec<Claim>, Error>;
+
+/// Frames/s, unless arguments say others, each with the one size that the token bucket has then: what
+/// is claimed depends on the rate, a size only changes how the bucket is told it, and its trials take
+/// their real time.
+const RATES: [(f64, u32); 4] = [(1e3, 64), (1e4, 512), (1e5, 1518), (1e6, 64)];
 /// Bytes with FCS.
 const SIZES: [u32; 3] = [64, 512, 1518];
 
@@ -33,30 +40,34 @@ fn main() -> Result<ExitCode, Error> {
         .numbers(["frame bytes", "rate"])
         .texts(["figure", "asked"])
         .numbers(["truth", "found", "off"])
-        .text("held");
+        .text("held")
+        .number("s");
     let mut wrong = 0;
     let given: Vec<f64> = std::env::args()
         .skip(1)
         .map(|rate| rate.parse::<f64>())
         .collect::<Result<_, _>>()?;
-    let rates = if given.is_empty() {
-        RATES.to_vec()
+    let every = |(rate, own)| SIZES.map(|bytes| (rate, bytes, bytes == own));
+    let cases: Vec<(f64, u32, bool)> = if given.is_empty() {
+        RATES.into_iter().flat_map(every).collect()
     } else {
-        given
+        let sizes = |rate| SIZES.map(|bytes| (rate, bytes, true));
+        given.into_iter().flat_map(sizes).collect()
     };
-    for (&bytes, &rate) in SIZES
-        .iter()
-        .flat_map(|bytes| rates.iter().map(move |rate| (bytes, rate)))
-    {
-        let mut devices = vec![("memory", memory::claims(rate, bytes)?)];
-        if host::process::is_root() {
-            devices.push(("token bucket", bucket::claims(rate, bytes)?));
+    for (rate, bytes, bucket) in cases {
+        let mut devices: Vec<(&str, Claims)> = vec![("memory", memory::claims)];
+        if bucket && host::process::is_root() {
+            devices.push(("token bucket", bucket::claims));
         }
         for (device, claims) in devices {
+            let begun = Instant::now();
+            let claims = claims(rate, bytes)?;
+            let mut took = format!("{:.1}", begun.elapsed().as_secs_f64());
             for claim in claims {
                 wrong += u32::from(claim.found.is_ok() && !claim.held());
                 let first = [device.to_owned(), bytes.to_string(), format!("{rate}")];
-                let row: Vec<String> = first.into_iter().chain(cells(&claim)).collect();
+                let row = first.into_iter().chain(cells(&claim));
+                let row: Vec<String> = row.chain([std::mem::take(&mut took)]).collect();
                 eprintln!("{}", row.join("  "));
                 table.push(row);
             }
