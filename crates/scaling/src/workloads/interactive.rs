@@ -56,27 +56,32 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
         ("one core".to_owned(), &[bench.last()][..]),
         (format!("{} cores", bench.cores.len()), &bench.cores[..]),
     ] {
-        let mut missed = Vec::new();
+        let mut medians = Vec::new();
         for (beside, duties) in &loads {
             let load = OtherLoad::anywhere(duties, cores);
             let seen = screens(cores, steps, bench.time(TIME), bench.interrupted);
             drop(load);
             bench.go_on()?;
-            missed.push(format!("{} of {}", seen.missed, seen.after.len()));
             let at = |share| format!("{:.1} ms", quantile(&seen.after, share));
+            medians.push(at(0.5));
             findings.line(
                 format!("{place}, beside {beside}"),
                 "",
-                [missed[missed.len() - 1].clone(), at(0.5), at(0.9), at(1.0)],
+                [
+                    format!("{} of {}", seen.missed, seen.after.len()),
+                    at(0.5),
+                    at(0.9),
+                    at(1.0),
+                ],
             );
         }
-        let [alone, one, crowd] = [0, 1, 2].map(|place| missed[place].as_str());
-        words.push(format!(
-            "on {place} {alone} screens are late alone, {one} beside one that computes, {crowd} \
-             beside more of them than cores"
-        ));
+        words.push(format!("on {place} {}", medians.join(", ")));
     }
-    findings.sentence = words.join("; ");
+    findings.sentence = format!(
+        "A screen is drawn so long after it was due, beside nothing, one that computes, and more of \
+         them than cores: {}.",
+        words.join("; ")
+    );
     Ok(findings)
 }
 
