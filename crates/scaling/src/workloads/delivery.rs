@@ -92,8 +92,8 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
         }
     }
     findings.sentence = format!(
-        "A timer's interrupt wakes a thread after {} on its own core and {} from another ({} and \
-         {} where it computes), a thread after {} and {} ({} and {}).",
+        "A timer's interrupt wakes a thread after {} on its own core and {} from another; where \
+         that core computes, {} and {}. A thread wakes one after {} and {}, and {} and {}.",
         medians[0],
         medians[1],
         medians[2],

@@ -20,11 +20,11 @@ use super::{Kind, Workload, realtime};
 pub const WORKLOAD: Workload = Workload {
     name: "fifo",
     sentence: "Lets two threads of the same first-in-first-out priority, then of priorities 1 and \
-               63, enter a section without a lock, on one core and on two, and counts how often \
-               both are inside.",
-    then: "on several processors FIFO is \"your worst enemy; it will simply not work\": two \
-           programs of the same priority stand a very high chance of running at the same time, \
-           and a thread of priority 1 can run at the same time as one of priority 63",
+               63, enter a section without a lock. Counts how often both are inside, on one core \
+               and on two.",
+    then: "on several processors FIFO is \"your worst enemy; it will simply not work\". Two \
+           programs of the same priority stand a very high chance of running at the same time. \
+           So can a thread of priority 1 and one of priority 63",
     kind: Kind::Experiment { run, planned },
 };
 
@@ -102,7 +102,8 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
     let [one, two, one_apart, two_apart] = overlaps;
     findings.sentence = format!(
         "Two threads of one FIFO priority overlapped {one} times on one core and {two} times on \
-         two, threads of priorities 1 and 63 {one_apart} and {two_apart} times: priority is no lock."
+         two. Those of priorities 1 and 63 did so {one_apart} and {two_apart} times: priority is no \
+         lock."
     );
     Ok(findings)
 }

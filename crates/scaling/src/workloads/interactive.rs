@@ -19,9 +19,8 @@ use super::{Kind, Workload, realtime};
 /// The workload.
 pub const WORKLOAD: Workload = Workload {
     name: "interactive",
-    sentence: "Draws a screen 60 times a second at normal priority, 3 ms of work each, beside \
-               nothing, one program that computes, and more of them than cores; on one core and \
-               on all.",
+    sentence: "Draws a screen 60 times a second at normal priority, 3 ms of work each. Beside it \
+               compute no program, one, and more than there are cores; on one core and on all.",
     then: "no figures: with one processor the machine \"becomes unresponsive\" while it prints, \
            with two it \"runs very smoothly\"; a display server may have a processor of its own",
     kind: Kind::Experiment { run, planned },

@@ -28,10 +28,10 @@ use super::{Kind, Workload, realtime};
 pub const WORKLOAD: Workload = Workload {
     name: "simulation",
     sentence: "Computes a step every millisecond, in registers and memory, whose parts are done \
-               by one thread or by two: pinned, free, beside load, and with the load kept off \
-               their cores.",
-    then: "one processor was too slow; split in two threads it ran in time, \"a very close call\"; \
-           pinned it performed better; others' cache misses were measured, an exclusive mode was \
+               by one thread or by two. They are pinned, free, beside load, and with the load kept \
+               off their cores.",
+    then: "one processor was too slow. Split in two threads it ran in time, \"a very close call\"; \
+           pinned it performed better. Others' cache misses were measured, an exclusive mode was \
            missing",
     kind: Kind::Experiment { run, planned },
 };
