@@ -4,10 +4,12 @@
 //! of frames of one size. What waits is seen by its drain only if the first trial fills it: its
 //! frames less those that leave meanwhile must be more.
 //!
-//! Each frame that waits in the bucket costs the kernel a timer: on a slow core the frames of a
-//! high rate are lost before they reach it. The counters of the interfaces and of the bucket say
-//! where each frame was lost. Where some were lost elsewhere, nothing is claimed of the bucket: if
-//! that shows in the first trial, no rate is searched for.
+//! Each frame that waits in the bucket costs the kernel a timer. On a slow core the timers of a high
+//! rate leave the device's thread so little time that it takes frames in no faster than the bucket
+//! gives them out: they wait in the ring in front of the device instead (256 frames), and are lost
+//! there. The counters of the interfaces and of the bucket say where each frame was lost. Where some
+//! were lost elsewhere, nothing is claimed of the bucket: if that shows in the first trial, no rate is
+//! searched for.
 
 use std::collections::BTreeMap;
 
