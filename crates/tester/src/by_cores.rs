@@ -174,6 +174,8 @@ pub enum SpeedUp {
     Told(Estimate),
     /// There are ratios, and they are no evidence.
     Weak(Weak),
+    /// The tester holds one of the rates down.
+    Limited,
     /// One core was not measured, or found no rate, in any round that the others did.
     Unmeasured,
 }
@@ -185,12 +187,15 @@ pub fn speed_up(report: &Report, entry: &Entry) -> SpeedUp {
     };
     let alone = report.results.iter();
     let alone = alone.filter(|other| other.frame_bytes == entry.frame_bytes);
-    let alone: Vec<&ByCores> = alone
-        .filter_map(of)
-        .filter(|other| other.cores.len() == 1 && found.cores.contains(&other.cores[0]))
-        .collect();
+    let alone = alone.filter_map(|other| Some((other.verdict, of(other)?)));
+    let (verdicts, alone): (Vec<Grade>, Vec<&ByCores>) = alone
+        .filter(|(_, other)| other.cores.len() == 1 && found.cores.contains(&other.cores[0]))
+        .unzip();
     if alone.len() < found.cores.len() {
         return SpeedUp::Unmeasured;
+    }
+    if entry.verdict == Grade::Limited || verdicts.contains(&Grade::Limited) {
+        return SpeedUp::Limited;
     }
     let ratio = |(place, round): (usize, &Round)| {
         let (several, mut disturbed) = round.counted()?;

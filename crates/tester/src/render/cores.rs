@@ -39,7 +39,7 @@ pub(super) fn sentences(report: &Report) -> Vec<String> {
                 Times(times.interval.low),
                 Times(times.interval.high)
             ),
-            SpeedUp::Weak(_) | SpeedUp::Unmeasured => format!(
+            SpeedUp::Weak(_) | SpeedUp::Limited | SpeedUp::Unmeasured => format!(
                 "How many times the frames of {bytes} bytes of one core {cores} cores forward \
                  cannot be told here: see the table's notes."
             ),
@@ -103,6 +103,7 @@ fn speed_up(report: &Report, entry: &Entry, found: &ByCores, notes: &mut Notes) 
             return [Times(times.value).to_string(), format!("{low} to {high}")];
         }
         SpeedUp::Weak(weak) => notes.add(by_cores::words(weak), &what),
+        SpeedUp::Limited => notes.add("the tester holds one of the rates down", &what),
         SpeedUp::Unmeasured => notes.add(
             "no round has a rate of these cores and of each alone",
             &what,

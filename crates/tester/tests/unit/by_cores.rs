@@ -128,7 +128,14 @@ fn without_each_core_alone_there_is_no_speed_up() {
 }
 
 #[test]
-fn a_row_near_what_the_generators_do_alone_is_limited() {
+fn a_row_near_what_the_generators_do_alone_is_limited_and_makes_no_speed_up() {
     let entry = of(&[0], 1.05e6, [1e6; 5]);
     assert_eq!(entry.verdict, Grade::Limited);
+    let report = report(vec![
+        entry,
+        of(&[1], 4e6, [1e6; 5]),
+        of(&[0, 1], 8e6, [1.9e6; 5]),
+    ]);
+    assert_eq!(speed_up(&report, &report.results[2]), SpeedUp::Limited);
+    assert!(words(&report).contains("cannot be told here"));
 }
