@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
+use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +13,8 @@ use std::time::{Duration, Instant};
 use bpf::attach::Mode;
 use fastpath::forward::{Capacity, Forwarder, Lookup, Place};
 use host::offload::Offload;
-use router::take_over::{Channel, Given, Offer, Wanted};
+use router::take_over::{Channel, Given, Held, Offer, Wanted};
+use serde_json::Value;
 
 use super::lab::{Lab, Router, is_root, text, wait_for};
 use super::raw::{Wires, ipv4};
@@ -267,6 +269,52 @@ fn a_new_process_that_dies_or_hangs_with_the_ports_costs_nothing() {
     let new = take_over(&lab, &["--engine", "xdp"]);
     wait_for("the old process's end", 20, || old.ended());
     lab.wait_for_fast_path(&new, &["10.1.0.2"]);
+}
+
+/// Between an old process and a new one, until the old one has taken its ports back for want of an
+/// answer. It ends before it can say so.
+fn stand_between(lab: &Lab, new: UnixStream, mut old: Router) {
+    let mut question = String::new();
+    let mut reader = BufReader::new(new.try_clone().unwrap());
+    reader.read_line(&mut question).unwrap();
+    let mut stream = UnixStream::connect(lab.path("old.sock")).unwrap();
+    stream.write_all(question.as_bytes()).unwrap();
+    let [mut new, mut to_old] = [new, stream].map(|stream| Channel::new(stream).unwrap());
+    let pass = |from: &mut Channel, to: &Channel| {
+        let (message, descriptors) = from.hear::<Value>(PATIENCE).unwrap();
+        let descriptors: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
+        to.say(&message, &descriptors).unwrap();
+    };
+    pass(&mut to_old, &new);
+    pass(&mut new, &to_old);
+    pass(&mut to_old, &new);
+    new.hear::<Held>(PATIENCE).unwrap();
+    let error = to_old.hear::<Value>(PATIENCE).unwrap_err();
+    assert!(error.to_string().contains("in time"), "{error}");
+    old.end(libc::SIGKILL);
+}
+
+#[test]
+fn an_old_process_that_dies_with_its_ports_taken_back_costs_nothing() {
+    if !is_root() {
+        return;
+    }
+    let lab = lab();
+    let old = start(&lab, &["--engine", "xdp", "--require", "native"]);
+    let socket = lab.path("default.sock");
+    std::fs::rename(&socket, lab.path("old.sock")).unwrap();
+    let listener = UnixListener::bind(&socket).unwrap();
+    all_arrive(&lab, || {
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let (new, _) = listener.accept().unwrap();
+                std::fs::remove_file(&socket).unwrap();
+                stand_between(&lab, new, old);
+            });
+            let new = take_over(&lab, &["--engine", "xdp"]);
+            lab.wait_for_fast_path(&new, &["10.1.0.2"]);
+        });
+    });
 }
 
 #[test]

@@ -230,17 +230,6 @@ fn tables(follower: &Follower) -> Result<Said, EngineError> {
     Ok((About::Tables { tables }, Some(list(counters.tables, row))))
 }
 
-impl From<LinkCount> for Count {
-    fn from(count: LinkCount) -> Self {
-        Self {
-            received: count.received,
-            received_bytes: count.received_bytes,
-            forwarded: count.forwarded,
-            forwarded_bytes: count.forwarded_bytes,
-        }
-    }
-}
-
 fn workers(counters: &Counters) -> Vec<WorkerRow> {
     let mut cores: BTreeMap<u32, WorkerRow> = BTreeMap::new();
     let none = |core| WorkerRow {

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use fastpath::forward::LinkCount;
+use serde::{Deserialize, Serialize};
 
 use crate::control_plane::verify::Verification;
 
@@ -89,7 +90,7 @@ pub(crate) struct Present {
 }
 
 /// Frames, and their bytes without FCS.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Count {
     pub(crate) received: u64,
@@ -97,6 +98,28 @@ pub(crate) struct Count {
     /// Of those received.
     pub(crate) forwarded: u64,
     pub(crate) forwarded_bytes: u64,
+}
+
+impl From<LinkCount> for Count {
+    fn from(count: LinkCount) -> Self {
+        Self {
+            received: count.received,
+            received_bytes: count.received_bytes,
+            forwarded: count.forwarded,
+            forwarded_bytes: count.forwarded_bytes,
+        }
+    }
+}
+
+impl From<Count> for LinkCount {
+    fn from(count: Count) -> Self {
+        Self {
+            received: count.received,
+            received_bytes: count.received_bytes,
+            forwarded: count.forwarded,
+            forwarded_bytes: count.forwarded_bytes,
+        }
+    }
 }
 
 /// A VLAN of a port.

@@ -6,14 +6,16 @@ use std::collections::BTreeMap;
 use fastpath::forward::{Counted, LinkCount, PortCount, Reason};
 use serde::{Deserialize, Serialize};
 
+use crate::management_plane::forms::Count;
+
 /// All that a router has counted of frames.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     ports: Vec<PortTotal>,
     /// By the interface index of a VLAN sub-interface.
-    vlans: BTreeMap<u32, LinkTotal>,
+    vlans: BTreeMap<u32, Count>,
     /// By the kernel's number of the table.
-    tables: BTreeMap<u32, LinkTotal>,
+    tables: BTreeMap<u32, Count>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,19 +30,11 @@ struct PortTotal {
     reasons: BTreeMap<String, u64>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct LinkTotal {
-    received: u64,
-    received_bytes: u64,
-    forwarded: u64,
-    forwarded_bytes: u64,
-}
-
 impl From<&Counted> for Totals {
     fn from(counted: &Counted) -> Self {
         let ports = counted.ports.iter();
         let ports = ports.filter(|(_, count)| **count != PortCount::default());
-        let link = |(&of, count): (&u32, &LinkCount)| (of, LinkTotal::from(count));
+        let link = |(&of, &count): (&u32, &LinkCount)| (of, Count::from(count));
         Self {
             ports: ports.map(|(place, count)| port(*place, count)).collect(),
             vlans: counted.vlans.iter().map(link).collect(),
@@ -53,7 +47,7 @@ impl From<Totals> for Counted {
     fn from(totals: Totals) -> Self {
         let place = |total: &PortTotal| (total.ifindex, total.core);
         let ports = totals.ports.iter();
-        let link = |(of, total): (u32, LinkTotal)| (of, LinkCount::from(total));
+        let link = |(of, total): (u32, Count)| (of, LinkCount::from(total));
         Self {
             ports: ports.map(|total| (place(total), count(total))).collect(),
             vlans: totals.vlans.into_iter().map(link).collect(),
@@ -92,26 +86,4 @@ fn count(total: &PortTotal) -> PortCount {
         count.reasons[place] = total.reasons.get(reason.name()).copied().unwrap_or(0);
     }
     count
-}
-
-impl From<&LinkCount> for LinkTotal {
-    fn from(count: &LinkCount) -> Self {
-        Self {
-            received: count.received,
-            received_bytes: count.received_bytes,
-            forwarded: count.forwarded,
-            forwarded_bytes: count.forwarded_bytes,
-        }
-    }
-}
-
-impl From<LinkTotal> for LinkCount {
-    fn from(total: LinkTotal) -> Self {
-        Self {
-            received: total.received,
-            received_bytes: total.received_bytes,
-            forwarded: total.forwarded,
-            forwarded_bytes: total.forwarded_bytes,
-        }
-    }
 }

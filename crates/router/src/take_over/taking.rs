@@ -105,8 +105,12 @@ impl Taking {
         self.channel.say(&Held { held: given.len() }, &[])?;
         match self.channel.hear::<Yours>(PATIENCE) {
             Ok(_) => Ok(()),
-            // It has taken nothing back, or it would have said so.
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
+            // It has ended, perhaps while it took its ports back.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                let mut ports = given.iter().map(|&(ifindex, _)| ifindex);
+                let ours = ports.try_for_each(|ifindex| forwarder.take_back(ifindex));
+                ours.map_err(io::Error::other)
+            }
             Err(error) => Err(error),
         }
     }
