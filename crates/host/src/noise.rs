@@ -74,9 +74,19 @@ impl Reading {
 /// How long a thread of this process, or of the kernel, has been ready to run without a core in its
 /// whole life, ns (`/proc/PID/schedstat`); 0 where the kernel does not tell.
 pub fn waited_ns(thread: u32) -> u64 {
+    scheduled(thread, 1)
+}
+
+/// How long it has run in its whole life, in the same way.
+pub fn ran_ns(thread: u32) -> u64 {
+    scheduled(thread, 0)
+}
+
+fn scheduled(thread: u32, word: usize) -> u64 {
     let text = files::text(format!("/proc/{thread}/schedstat"));
     let mut words = text.split_whitespace();
-    words.nth(1).and_then(|word| word.parse().ok()).unwrap_or(0)
+    let word = words.nth(word).and_then(|word| word.parse().ok());
+    word.unwrap_or(0)
 }
 
 fn seconds(time: libc::timeval) -> f64 {

@@ -119,10 +119,12 @@ impl Watch {
             .map(|&(thread, before)| waited_ns(thread).saturating_sub(before))
             .max()
             .unwrap_or(0);
+        let looked = self.lookers.map(Lookers::end).unwrap_or_default();
         Disturbance {
             steal: noise.iter().map(|noise| noise.steal).fold(0.0, f64::max),
-            away: self.lookers.map_or(0, |lookers| lookers.end().away_ns) as f64 / passed as f64,
-            waited: longest as f64 / passed as f64,
+            away: looked.away_ns as f64 / passed as f64,
+            // Our own lookers are nobody else.
+            waited: longest.saturating_sub(looked.ran.as_nanos() as u64) as f64 / passed as f64,
             // Of the whole process, whichever core was read first.
             involuntary_switches: noise.first().map_or(0, |noise| noise.involuntary_switches),
         }

@@ -15,10 +15,26 @@ fn only_late_looks_count_and_the_worst_core_does() {
     let expected = Gaps {
         away_ns: 1_300_000,
         longest_ns: 900_000,
+        ran: Duration::ZERO,
     };
     assert_eq!(gaps, expected);
     assert_eq!(Gaps::default().worse(gaps), expected);
     assert_eq!(gaps.worse(Gaps::default()), expected);
+}
+
+#[test]
+fn no_more_is_ours_than_each_looker_ran() {
+    let ran = |ns| Gaps {
+        ran: Duration::from_nanos(ns),
+        ..Gaps::default()
+    };
+    assert_eq!(ran(3).worse(ran(2)).worse(ran(4)), ran(2));
+    assert_eq!(ran(3).worse(Gaps::default()), ran(0));
+    if needs::root("for a real-time priority") {
+        let lookers = Lookers::on(&host::allowed_cores().unwrap());
+        std::thread::sleep(10 * EVERY);
+        assert!(lookers.end().ran > Duration::ZERO);
+    }
 }
 
 /// Somebody of a higher priority has the core for 20 ms: the core does not stand still.
