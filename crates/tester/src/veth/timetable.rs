@@ -28,7 +28,8 @@ pub(super) struct Timetable {
 impl Timetable {
     /// When the last frame's slot ends.
     pub(super) fn end_ns(&self) -> u64 {
-        self.start_ns + (self.frames as f64 * self.interval_ns) as u64
+        let length_ns = (self.frames as f64 * self.interval_ns) as u64;
+        self.start_ns.saturating_add(length_ns)
     }
 
     /// Sends all frames of it but those that are skipped for being owed too long. After every call

@@ -33,6 +33,18 @@ fn finds_a_sharp_knee_within_the_resolution() {
     }
 }
 
+/// A tester through which nothing came in a disturbed moment has an empty range.
+#[test]
+fn nothing_is_tried_where_nothing_can_be_offered() {
+    for high in [0.0, f64::MIN_POSITIVE / 2.0, f64::NAN] {
+        let found = Bisection::new(high, 0.001).run(|_| TrialOutcome::Pass);
+        assert!(found.steps.is_empty(), "{high}: {found:?}");
+        assert_eq!(found.ended, Ended::NothingPassed, "{high}");
+        assert_eq!(found.limit, Limit::Tester, "{high}");
+        assert_eq!((found.lower, found.upper), (None, None), "{high}");
+    }
+}
+
 #[test]
 fn a_tenth_of_a_per_cent_takes_eleven_halvings_and_one_confirmation() {
     let found = Bisection::new(1e6, 0.001).run(|probe| outcome(probe.amount <= 700_123.0));

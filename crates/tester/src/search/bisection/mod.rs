@@ -88,6 +88,14 @@ impl<A: Amount> Bisection<A> {
     /// Runs the search. `measure` runs one trial and says what came of it.
     pub fn run(&self, mut measure: impl FnMut(Probe<A>) -> TrialOutcome<A>) -> Found<A> {
         let mut course = Course::new(self.high);
+        if !self.high.value().is_normal() || self.high <= A::zero() {
+            // Nothing can be offered, so nothing is said of the device.
+            course.limit = Limit::Tester;
+            return Found {
+                upper: None,
+                ..course.finish(Ended::NothingPassed)
+            };
+        }
         let mut next = self.high;
         if let Some(low) = self.bracket_low {
             course.low = low;

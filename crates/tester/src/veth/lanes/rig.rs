@@ -298,7 +298,7 @@ impl Rig for LanesRig<'_> {
         let (&[size], &[segment]) = (order.sizes.as_slice(), order.schedule.segments()) else {
             return Err(unable("send by turns", "ask for one size at one rate"));
         };
-        if event.is_some() || !segment.rate.is_finite() {
+        if event.is_some() || !segment.rate.is_normal() || segment.rate < 0.0 {
             return Err(unable("do more than keep a rate", "use the in-kernel rig"));
         }
         self.number += 1;
