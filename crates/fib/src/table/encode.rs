@@ -35,6 +35,7 @@ impl<E: Entry> Form<E> {
         Self::new(vector, log2_bits.unwrap_or(E::WIDTH))
     }
 
+    #[inline]
     fn new(vector: u64, log2_bits: u32) -> Self {
         Self {
             vector,
@@ -45,6 +46,7 @@ impl<E: Entry> Form<E> {
 
     /// The form of the node that an entry leads to; none for a leaf. `word` loads a word of the
     /// nodes.
+    #[inline]
     pub(super) fn behind(entry: E, word: impl FnOnce(u32) -> u64) -> Option<Self> {
         (!entry.is_leaf()).then(|| {
             let vector = entry.vector(|| word(entry.at())) & (u64::MAX >> (64 - E::SLOTS));
@@ -58,6 +60,7 @@ impl<E: Entry> Form<E> {
     }
 
     /// How many runs there are.
+    #[inline]
     pub(super) fn runs(self) -> u32 {
         self.vector.count_ones() + 1
     }
@@ -78,6 +81,7 @@ impl<E: Entry> Form<E> {
     }
 
     /// Where the element of a slot is: word of the node, and bit in it.
+    #[inline]
     pub(super) fn position(self, slot: u32) -> (u32, u32) {
         let run = (self.vector << (63 - slot)).count_ones();
         let bit = run << self.log2_bits;
@@ -90,6 +94,7 @@ impl<E: Entry> Form<E> {
     }
 
     /// Has each run either only slots of these, or none of them?
+    #[inline]
     pub(super) fn separates(self, slots: u64) -> bool {
         let edges = (slots ^ slots << 1) & (u64::MAX >> (64 - E::SLOTS));
         edges & !self.begins() == 0

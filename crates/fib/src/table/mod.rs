@@ -23,6 +23,7 @@ use crate::prefix::Prefix;
 use crate::quarantine::Quarantine;
 use crate::storage::{OutOfMemory, Region};
 
+mod ahead;
 mod arena;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod avx512;
@@ -44,9 +45,6 @@ use routes::Routes;
 use search::Arrays as Search;
 pub use search::avoid_vector_registers;
 pub use view::View;
-
-/// Changes whose memory is asked for ahead of making them.
-const AHEAD: usize = 32;
 
 /// How much room a table gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,21 +214,7 @@ impl<A: Family> Table<A> {
     /// # Errors
     /// When the room is used up: no change is made then.
     pub fn insert_all(&mut self, changes: &[(Prefix<A>, NextHop)]) -> Result<(), TableError> {
-        for changes in changes.chunks(AHEAD) {
-            for &(prefix, _) in changes {
-                self.routes.prefetch_root(prefix);
-            }
-            for &(prefix, _) in changes {
-                self.routes.prefetch_node(prefix);
-            }
-            for &(prefix, _) in changes {
-                self.arrays.prefetch(self.routes.prefetch_values(prefix));
-            }
-            for &(prefix, next_hop) in settled(changes) {
-                self.transaction
-                    .change(&mut self.routes, &self.arrays, prefix, next_hop);
-            }
-        }
+        self.change_all(changes);
         self.transaction.finish(&mut self.routes, &mut self.arrays)
     }
 
@@ -301,16 +285,6 @@ impl<A: Family> Table<A> {
         report.add(A::NAMES[3], lists, lists);
         report
     }
-}
-
-/// The changes that count: of several to one prefix that follow each other, the last. A route that
-/// is withdrawn and announced again is one that moves.
-fn settled<A: Family>(
-    changes: &[(Prefix<A>, NextHop)],
-) -> impl Iterator<Item = &(Prefix<A>, NextHop)> {
-    let next = changes.iter().skip(1).map(|(prefix, _)| Some(prefix));
-    let pairs = changes.iter().zip(next.chain([None]));
-    pairs.filter_map(|(change, next)| (next != Some(&change.0)).then_some(change))
 }
 
 #[cfg(test)]

@@ -13,3 +13,16 @@ pub(super) fn prefetch<T>(target: &T) {
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = target;
 }
+
+/// Asks for the cache line that `target` begins in, for a store to it.
+#[inline]
+pub(super) fn prefetch_to_write<T>(target: &T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: as above; a processor without the instruction ignores it.
+    unsafe {
+        use core::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_ET0>(std::ptr::from_ref(target).cast());
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = target;
+}

@@ -12,7 +12,7 @@ use super::blocks::Blocks;
 use super::encode::Form;
 use super::entry::Entry;
 use super::family::{Below, Family};
-use super::prefetch::prefetch;
+use super::prefetch::{prefetch, prefetch_to_write};
 use super::routes::{NodeId, Place, Routes, ones};
 use super::{TableError, TableStorage};
 use crate::layout::FIRST_NODE;
@@ -40,7 +40,21 @@ pub(super) struct Arrays<A: Family> {
     pub(super) quarantine: Quarantine<(u32, u32)>,
 }
 
+// `inline(always)`: what a change calls is compiled once for each set of instructions, inside
+// [`super::ahead`].
+#[allow(clippy::inline_always)]
 impl<A: Family> Arrays<A> {
+    /// Asks for the element of a slot, to write it.
+    #[inline(always)]
+    pub(super) fn prefetch_element(&self, entry: A::Entry, slot: u32) {
+        if let Some(form) = self.form(entry) {
+            let index = (entry.at() + form.position(slot).0) as usize;
+            for copy in &self.copies {
+                prefetch_to_write(&copy.nodes.elements()[index]);
+            }
+        }
+    }
+
     fn root(&self, index: usize) -> A::Entry {
         A::Entry::load(&self.copies[0].root.elements()[index])
     }
@@ -55,6 +69,7 @@ impl<A: Family> Arrays<A> {
         self.copies[0].nodes.elements()[index as usize].load(Ordering::Relaxed)
     }
 
+    #[inline]
     fn store_word(&self, index: u32, word: u64) {
         for copy in &self.copies {
             copy.nodes.elements()[index as usize].store(word, Ordering::Release);
@@ -71,6 +86,7 @@ impl<A: Family> Arrays<A> {
     }
 
     /// The form of the node that an entry leads to; none for a leaf.
+    #[inline]
     fn form(&self, entry: A::Entry) -> Option<Form<A::Entry>> {
         Form::behind(entry, |at| self.word(at))
     }
@@ -104,9 +120,11 @@ pub(super) struct Transaction<A: Family> {
     allocated: Vec<(u32, u32)>,
 }
 
+#[allow(clippy::inline_always)] // As above.
 impl<A: Family> Transaction<A> {
     /// Changes a route; returns the next hop it had. The arrays follow at the end of the
     /// transaction, unless elements of one node are all that differs.
+    #[inline(always)]
     pub(super) fn change(
         &mut self,
         routes: &mut Routes<A>,
@@ -372,6 +390,7 @@ impl<A: Family> Transaction<A> {
     }
 
     /// Stores the element of a slot that is a run of its own.
+    #[inline(always)]
     fn store_element(
         &mut self,
         arrays: &Arrays<A>,
@@ -386,6 +405,7 @@ impl<A: Family> Transaction<A> {
         self.store_word(arrays, index, others | value << bit);
     }
 
+    #[inline]
     fn store_word(&mut self, arrays: &Arrays<A>, index: u32, word: u64) {
         debug_assert!(index as usize >= FIRST_NODE);
         let old = arrays.word(index);

@@ -40,8 +40,10 @@ pub(super) struct Node<E> {
     pub(super) dirty: bool,
 }
 
+#[allow(clippy::inline_always)] // As below.
 impl<E: Entry> Node<E> {
     /// The slots of heap number `number` that no longer route of this node covers.
+    #[inline(always)]
     pub(super) fn slots_of(&self, number: u32) -> u64 {
         let mut slots = slots_under::<E>(number);
         let (mut first, mut count) = (number * 2, 2);
@@ -56,6 +58,7 @@ impl<E: Entry> Node<E> {
     }
 
     /// More runs than these routes and nodes below can make do not occur.
+    #[inline]
     pub(super) fn most_runs(&self) -> u32 {
         2 * (self.routes.count_ones() + self.children.count_ones()) + 1
     }
@@ -97,6 +100,9 @@ pub(super) struct Routes<A: Family> {
     family: std::marker::PhantomData<A>,
 }
 
+// `inline(always)`: what a change calls is compiled once for each set of instructions, inside
+// [`super::ahead`].
+#[allow(clippy::inline_always)]
 impl<A: Family> Routes<A> {
     pub(super) fn new() -> Self {
         Self {
@@ -164,6 +170,7 @@ impl<A: Family> Routes<A> {
     /// Sets, replaces or (with [`NextHop::NONE`]) removes a route; returns its place and the next
     /// hop it had. Nodes on the way are made; those that become empty stay until
     /// [`Routes::prune`].
+    #[inline(always)]
     pub(super) fn set(&mut self, prefix: Prefix<A>, next_hop: NextHop) -> Option<(Place, NextHop)> {
         let place = if next_hop == NextHop::NONE {
             self.find(prefix)?
@@ -179,6 +186,7 @@ impl<A: Family> Routes<A> {
         Some((place, old))
     }
 
+    #[inline(always)]
     fn set_in_node(&mut self, id: NodeId, number: u32, next_hop: NextHop) -> NextHop {
         let node = &mut self.nodes[id as usize];
         let at = rank(node.routes, number);
@@ -205,28 +213,50 @@ impl<A: Family> Routes<A> {
 
     /// First hint that `prefix` is going to be changed: to be followed by the second after some
     /// other work.
+    #[inline(always)]
     pub(super) fn prefetch_root(&self, prefix: Prefix<A>) {
-        prefetch(&self.below_root[prefix.address().root_index().0]);
+        match prefix.address().heap_number(prefix.length()) {
+            Some(number) => prefetch(&self.heap[number]),
+            None => prefetch(&self.below_root[prefix.address().root_index().0]),
+        }
     }
 
     /// Second hint.
+    #[inline(always)]
     pub(super) fn prefetch_node(&self, prefix: Prefix<A>) {
         prefetch(self.node(self.below_root[prefix.address().root_index().0]));
     }
 
-    /// Third hint; returns the entry of the first node on the way.
-    pub(super) fn prefetch_values(&self, prefix: Prefix<A>) -> A::Entry {
-        let node = self.node(self.below_root[prefix.address().root_index().0]);
-        if let Some(value) = self.values.get(node.values).first() {
-            prefetch(value);
+    /// Third hint, for a route that ends in the first node on the way; returns the entry of this
+    /// node.
+    #[inline(always)]
+    pub(super) fn prefetch_value(&self, prefix: Prefix<A>) -> A::Entry {
+        let (index, start) = prefix.address().root_index();
+        let node = self.node(self.below_root[index]);
+        let inside = u32::from(prefix.length()).wrapping_sub(start);
+        if inside.wrapping_sub(1) < A::Entry::STRIDE {
+            let at = rank(node.routes, node_number(prefix, start as u8));
+            if let Some(value) = self.values.get(node.values).get(at) {
+                prefetch(value);
+            }
         }
         node.entry
     }
 
+    /// The entry of the first node on the way to a prefix, and its slot there.
+    #[inline(always)]
+    pub(super) fn first_node(&self, prefix: Prefix<A>) -> (A::Entry, u32) {
+        let (index, start) = prefix.address().root_index();
+        let node = self.node(self.below_root[index]);
+        (node.entry, slot(prefix.address(), start as u8))
+    }
+
+    #[inline]
     fn value(&self, node: &Node<A::Entry>, number: u32) -> NextHop {
         NextHop(self.values.get(node.values)[rank(node.routes, number)])
     }
 
+    #[inline(always)]
     fn find(&self, prefix: Prefix<A>) -> Option<Place> {
         if let Some(number) = prefix.address().heap_number(prefix.length()) {
             return Some(Place::Root(number));
@@ -241,6 +271,7 @@ impl<A: Family> Routes<A> {
         (id != 0).then(|| Place::Node(id, node_number(prefix, start)))
     }
 
+    #[inline(always)]
     fn find_or_make(&mut self, prefix: Prefix<A>) -> Place {
         if let Some(number) = prefix.address().heap_number(prefix.length()) {
             return Place::Root(number);
@@ -305,6 +336,7 @@ impl<A: Family> Routes<A> {
     }
 
     /// The node below `slot`, or 0.
+    #[inline]
     pub(super) fn child(&self, id: NodeId, slot: u32) -> NodeId {
         let node = self.node(id);
         if node.children >> slot & 1 == 0 {
@@ -327,6 +359,7 @@ impl<A: Family> Routes<A> {
 
     /// The next hop of the longest route of the node that covers heap number `number`, itself
     /// included, or what the node inherits.
+    #[inline(always)]
     pub(super) fn cover(&self, id: NodeId, mut number: u32) -> NextHop {
         let node = self.node(id);
         while number > 1 {
@@ -467,17 +500,20 @@ impl<A: Family> Routes<A> {
 }
 
 /// The bits of an address that a node at bit `start` looks at; bits beyond the address are zero.
+#[inline]
 fn slot<A: Family>(address: A, start: u8) -> u32 {
-    ((address.left_aligned() << start) >> (128 - A::Entry::STRIDE)) as u32
+    (address.bits_from(u32::from(start)) >> (64 - A::Entry::STRIDE)) as u32
 }
 
 /// The heap number, in a node that begins at `start`, of a prefix that ends within it.
+#[inline]
 fn node_number<A: Family>(prefix: Prefix<A>, start: u8) -> u32 {
     let length = u32::from(prefix.length() - start);
     1 << length | slot(prefix.address(), start) >> (A::Entry::STRIDE - length)
 }
 
 /// All slots that a heap number stands for.
+#[inline]
 fn slots_under<E: Entry>(number: u32) -> u64 {
     let length = number.ilog2();
     let width = E::SLOTS >> length;
@@ -485,6 +521,7 @@ fn slots_under<E: Entry>(number: u32) -> u64 {
 }
 
 /// How many routes come before heap number `number`.
+#[inline]
 fn rank(routes: u128, number: u32) -> usize {
     (routes & ((1_u128 << number) - 1)).count_ones() as usize
 }

@@ -31,7 +31,7 @@ pub struct Arrays<'a, A: Family> {
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-fn has_bmi2() -> bool {
+pub(super) fn has_bmi2() -> bool {
     std::is_x86_feature_detected!("bmi2") && std::is_x86_feature_detected!("popcnt")
 }
 

@@ -11,9 +11,11 @@ use super::{Arrays, Transaction};
 /// A node changed in place may keep this many runs more than its routes could need.
 const SPARE_RUNS: u32 = 4;
 
+#[allow(clippy::inline_always)] // Compiled once for each set of instructions.
 impl<A: Family> Transaction<A> {
     /// Stores what the slots of heap number `number` have now, if nothing but their elements
     /// differs. Says whether it did.
+    #[inline(always)]
     pub(super) fn change_in_place(
         &mut self,
         routes: &Routes<A>,
