@@ -10,6 +10,9 @@
 //! at the end, only what was not seen. It happens when messages were lost, some time after events
 //! upon which the kernel removes things in silence, and when asked for.
 
+mod resync;
+mod verification;
+
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
@@ -19,10 +22,10 @@ use host::netlink::{ROUTE, Received, Socket};
 
 pub use super::health::{Checking, Health};
 use super::keep_alive::KeepAlive;
-use super::mirror::{Mirror, Swept};
+use super::mirror::Mirror;
 use super::netlink::GROUPS;
 use super::netlink::decode::decode;
-use super::reread::{Progress, Reread};
+use super::reread::Reread;
 use super::troubles::Troubles;
 use super::verify::{Check, Verification};
 use crate::engine::{Change, Engine, EngineError};
@@ -304,179 +307,10 @@ impl Follower {
         }
     }
 
-    /// The kernel's tables are to be read again, for this reason.
-    pub fn want_resync(&mut self, reason: &'static str) {
-        self.resync_wanted = Some(reason);
-    }
-
     /// Is there something that [`Follower::tick`] has to do at once?
     pub fn is_busy(&self) -> bool {
         let reads = self.reread.as_ref().is_some_and(|reread| !reread.waits);
         reads || self.mirror.has_work()
-    }
-
-    /// Are the kernel's tables being read again?
-    pub fn is_resyncing(&self) -> bool {
-        self.reread.is_some()
-    }
-
-    /// Begins to read the kernel's tables again. One that is under way is begun again: it may have
-    /// missed what this one is about.
-    pub fn begin_resync(&mut self, reason: &'static str) {
-        self.follow();
-        self.resync_wanted = None;
-        self.suspected = None;
-        match Reread::begin(reason, &mut self.mirror) {
-            Ok(reread) => self.reread = Some(reread),
-            Err(error) => self.fail_resync(reason, &error),
-        }
-        // What the kernel's own tables say is the answer to the suspicion, not a new one.
-        self.suspicions = self.mirror.suspicions();
-        self.flush();
-    }
-
-    /// Does the next piece of a re-read that is under way, if there is one yet: at most one buffer
-    /// of the kernel's, or the sweep of one part of the tables.
-    pub fn advance_resync(&mut self) {
-        let Some(mut reread) = self.reread.take() else {
-            return;
-        };
-        let before = reread.events;
-        let progress = reread.advance(&mut self.mirror);
-        self.health.messages += reread.events - before;
-        self.suspicions = self.mirror.suspicions();
-        self.flush();
-        match progress {
-            Ok(Progress::Under) => self.reread = Some(reread),
-            Ok(progress) => self.end_resync(&reread, progress),
-            Err(error) => self.fail_resync(reread.reason, &error),
-        }
-    }
-
-    /// What has been read so far holds, and nothing else is removed. It is tried again.
-    fn fail_resync(&mut self, reason: &'static str, error: &io::Error) {
-        self.reread = None;
-        self.mirror.give_up_round();
-        self.resync_wanted.get_or_insert(reason);
-        let result = if self.lost {
-            UNVOUCHED
-        } else {
-            "it is tried again; forwarding and following go on"
-        };
-        self.health.troubles.add(READING, error, result);
-    }
-
-    fn end_resync(&mut self, reread: &Reread, progress: Progress) {
-        let (reason, seconds) = (reread.reason, reread.began.elapsed());
-        self.synced = Instant::now();
-        self.health.resyncs += 1;
-        self.health.resync = seconds;
-        self.health.troubles.over(READING);
-        if let Progress::Done(swept) = progress {
-            self.health.swept = swept;
-            self.lost = false;
-        } else {
-            self.suspected = Some(Instant::now());
-            if self.lost {
-                self.resync_wanted = Some(LOST);
-            }
-        }
-        let Swept { routes, others } = self.health.swept;
-        log!(
-            log::Level::Info,
-            "resync",
-            reason,
-            whole = matches!(progress, Progress::Done(_)),
-            routes_swept = routes,
-            others_swept = others,
-            seconds = seconds.as_secs_f64()
-        );
-    }
-
-    /// Begins to compare the engine with the kernel, unless that is under way already.
-    ///
-    /// # Errors
-    /// When the system has no thread for it.
-    pub fn begin_verification(&mut self) -> io::Result<()> {
-        if self.check.is_none() {
-            self.check = Some(Check::begin(&self.mirror)?);
-        }
-        Ok(())
-    }
-
-    /// What the comparison under way, if one, needs next.
-    pub fn checking(&self) -> Checking {
-        match &self.check {
-            None => Checking::No,
-            Some(check) if check.is_waiting() => Checking::Waiting,
-            Some(_) => Checking::Comparing,
-        }
-    }
-
-    /// Takes in what was announced, then compares the next slice of answers. Returns the result at
-    /// the end.
-    ///
-    /// # Errors
-    /// When the kernel could not be asked. The comparison is over then.
-    pub fn advance_verification(&mut self) -> io::Result<Option<Verification>> {
-        self.follow();
-        let Some(check) = &mut self.check else {
-            return Ok(None);
-        };
-        let result = check.advance(&self.mirror, &*self.engine);
-        if !matches!(result, Ok(None)) {
-            self.check = None;
-        }
-        let result = result?;
-        if result.is_some() {
-            self.verified.clone_from(&result);
-        }
-        Ok(result)
-    }
-
-    /// Compares the engine with the kernel, from beginning to end.
-    ///
-    /// # Errors
-    /// When the kernel could not be asked.
-    pub fn verify(&mut self) -> io::Result<Verification> {
-        self.check = None;
-        self.begin_verification()?;
-        loop {
-            if let Some(result) = self.advance_verification()? {
-                return Ok(result);
-            }
-            if self.checking() == Checking::Waiting {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-        }
-    }
-
-    /// The latest comparison.
-    pub fn verified(&self) -> Option<&Verification> {
-        self.verified.as_ref()
-    }
-
-    /// Reads the kernel's tables for the first time.
-    fn read_all(&mut self) -> io::Result<()> {
-        let mut reread = Reread::begin("start", &mut self.mirror)?;
-        loop {
-            match reread.wait(&mut self.mirror)? {
-                Progress::Under => self.flush_from(BATCH),
-                Progress::Done(swept) => {
-                    self.health.swept = swept;
-                    break;
-                }
-                // Something may be missing that nobody will announce.
-                Progress::Interrupted => {
-                    (self.lost, self.resync_wanted) = (true, Some(INTERRUPTED));
-                    break;
-                }
-            }
-        }
-        self.health.messages += reread.events;
-        self.synced = Instant::now();
-        self.flush();
-        Ok(())
     }
 
     fn flush(&mut self) {

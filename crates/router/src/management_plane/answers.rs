@@ -1,27 +1,24 @@
 //! What `corelane show` prints, as JSON: one function for each subject.
 
-use std::collections::{BTreeMap, VecDeque};
+mod routes;
+
+use std::collections::BTreeMap;
 use std::fmt::{Debug, Display};
 use std::net::IpAddr;
 use std::ops::Bound;
 
 use fastpath::forward::{LinkCount, PortCount, VlanSettings};
-use fib::next_hop::Kind;
-use fib::{IpPrefix, NextHop, NextHopEntry, Prefix};
 use serde::Serialize;
 use serde_json::json;
 use wire::ethernet::MacAddress;
 
 use super::forms::{
-    self, About, Adjacency, Answer, Comparison, Count, DropRow, Entry, Following, Mode,
-    NeighbourRow, PortRow, Present, RouteRow, Routes, Show, TableRow, Via, VlanRow, WorkerRow,
+    self, About, Comparison, Count, DropRow, Following, Mode, NeighbourRow, PortRow, Present, Show,
+    TableRow, VlanRow, WorkerRow,
 };
-use super::pieces::{Part, Pieces, STEPS, each};
-use crate::control_plane::family::Family;
+use super::pieces::{Part, Pieces, each};
 use crate::control_plane::follower::Follower;
-use crate::control_plane::model::{Way, nud};
-use crate::control_plane::routed::Routed;
-use crate::control_plane::slots::PARTS;
+use crate::control_plane::model::nud;
 use crate::engine::{Counters, EngineError, Port};
 
 /// Routes listed when no number is asked for.
@@ -44,10 +41,10 @@ pub fn show(words: &[&str], follower: &Follower, kept: &[String]) -> Result<Piec
             let workers = workers(&follower.engine().counters()?);
             (About::Workers { workers }, None)
         }
-        ["routes"] => routes(follower, ROUTES_LISTED),
+        ["routes"] => routes::routes(follower, ROUTES_LISTED),
         ["routes", what] => match (what.parse::<usize>(), what.parse::<IpAddr>()) {
-            (Ok(limit), _) => routes(follower, limit),
-            (_, Ok(address)) => (look_up(follower, address), None),
+            (Ok(limit), _) => routes::routes(follower, limit),
+            (_, Ok(address)) => (routes::look_up(follower, address), None),
             _ => {
                 return Err(EngineError::new(
                     format!("show routes {what}"),
@@ -262,146 +259,6 @@ fn link_name(follower: &Follower, link: u32) -> String {
         .links
         .get(&link)
         .map_or_else(|| link.to_string(), |link| link.name.clone())
-}
-
-fn via(follower: &Follower, way: &Way) -> Vec<Via> {
-    let hops = match way.object {
-        0 => way.hops().to_vec(),
-        object => follower.mirror().objects().hops(object),
-    };
-    hops.iter()
-        .map(|hop| Via {
-            link: link_name(follower, hop.link),
-            gateway: hop.gateway.map(|gateway| gateway.to_string()),
-            weight: hop.weight,
-        })
-        .collect()
-}
-
-fn routes(follower: &Follower, limit: usize) -> Said {
-    let mirror = follower.mirror();
-    let (v4, v6) = mirror.routes();
-    let domains = mirror.domains().iter().copied();
-    let mut listing = Listing {
-        left: limit,
-        tables: domains
-            .flat_map(|domain| [(domain, false), (domain, true)])
-            .collect(),
-        part: 0,
-        waiting: Vec::new(),
-        rows: Rows::default(),
-    };
-    let routes = Routes::Known {
-        v4,
-        v6,
-        objects: mirror.objects().len(),
-        next_hops: mirror.next_hops().in_use(),
-        listed: Vec::new(),
-    };
-    (
-        About::Routes { routes },
-        Some(Box::new(move |follower, text| listing.step(follower, text))),
-    )
-}
-
-/// A list of routes under way, which holds the prefixes of a part of a table.
-struct Listing {
-    /// So many more are wanted.
-    left: usize,
-    /// Domains and whether of IPv6, of which the first is being listed.
-    tables: VecDeque<(u32, bool)>,
-    /// Its next part.
-    part: usize,
-    /// Of its parts so far, the next one last.
-    waiting: Vec<IpPrefix>,
-    rows: Rows,
-}
-
-impl Listing {
-    fn step(&mut self, follower: &Follower, text: &mut String) -> bool {
-        let Some(&(domain, is_v6)) = self.tables.front().filter(|_| self.left > 0) else {
-            return false;
-        };
-        let mirror = follower.mirror();
-        if let Some(prefix) = self.waiting.pop() {
-            let row = match prefix {
-                IpPrefix::V4(prefix) => route(follower, mirror.v4(), domain, prefix),
-                IpPrefix::V6(prefix) => route(follower, mirror.v6(), domain, prefix),
-            };
-            self.left -= usize::from(row.is_some());
-            self.rows.add(row.as_ref(), text);
-            return true;
-        }
-        // As many parts as make a piece, so that short tables are in order.
-        while self.part < PARTS && self.waiting.len() < STEPS {
-            if is_v6 {
-                self.waiting
-                    .extend(mirror.v6().part(domain, self.part).map(IpPrefix::V6));
-            } else {
-                self.waiting
-                    .extend(mirror.v4().part(domain, self.part).map(IpPrefix::V4));
-            }
-            self.part += 1;
-        }
-        self.waiting.sort_unstable_by(|one, other| other.cmp(one));
-        if self.waiting.is_empty() {
-            self.tables.pop_front();
-            self.part = 0;
-        }
-        true
-    }
-}
-
-fn route<A: Routed>(
-    follower: &Follower,
-    family: &Family<A>,
-    domain: u32,
-    prefix: Prefix<A>,
-) -> Option<RouteRow> {
-    let (stored, _) = family.best(domain, prefix)?;
-    Some(RouteRow {
-        table: domain,
-        prefix: prefix.to_string(),
-        kind: name(stored.way.kind),
-        metric: stored.way.metric,
-        via: via(follower, &stored.way),
-        next_hop: family.answer(domain, prefix).0,
-    })
-}
-
-fn look_up(follower: &Follower, address: IpAddr) -> About {
-    let engine = follower.engine().answers();
-    let answers = follower.mirror().domains().iter().map(|&table| {
-        let id = match address {
-            IpAddr::V4(address) => engine.lookup_v4(table, address.into()),
-            IpAddr::V6(address) => engine.lookup_v6(table, address.into()),
-        };
-        let entries = engine.entries(id).into_iter();
-        Answer {
-            table,
-            next_hop: id.0,
-            entries: entries.map(|(id, of)| entry(follower, id, &of)).collect(),
-        }
-    });
-    let routes = Routes::Found {
-        address: address.to_string(),
-        answers: answers.collect(),
-    };
-    About::Routes { routes }
-}
-
-fn entry(follower: &Follower, id: NextHop, entry: &NextHopEntry) -> Entry {
-    let adjacency = (entry.kind == Kind::Adjacency).then(|| Adjacency {
-        port: link_name(follower, entry.port),
-        mac: mac(entry.destination_mac),
-        vlan: entry.vlan,
-        mtu: entry.mtu,
-    });
-    Entry {
-        next_hop: id.0,
-        kind: name(entry.kind),
-        adjacency,
-    }
 }
 
 fn neighbours() -> Said {
