@@ -1,15 +1,19 @@
 //! `corelane study` as its users run it: results that agree with each other, errors that name the
 //! remedy, nothing left behind.
 
+mod ends;
+mod refusals;
+
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::{Command, Output, Stdio};
 
 use clap::ValueEnum;
 use host::temporary::Directory;
 use router::engine::EngineKind;
 use serde_json::Value;
+
+use self::ends::namespaces_of;
+use self::refusals::as_nobody;
 
 use crate::schemas::assert_is;
 
@@ -249,18 +253,6 @@ fn the_bounds_are_written_with_what_they_are_made_of() {
     assert_is("corelane-study-bounds", &json(&place.path("b.json")));
 }
 
-#[test]
-fn a_result_that_is_none_is_refused() {
-    let place = Place::new();
-    let error = place.refused(&["report", "absent.json"]);
-    assert!(
-        error.contains("absent.json") && error.contains("name a result's JSON"),
-        "{error}"
-    );
-    let error = place.refused(&["report", "routes.txt"]);
-    assert!(error.contains("routes.txt is no result"), "{error}");
-}
-
 /// The keys and values that `corelane-study/5` promises of a row of this study.
 fn check_row(row: &Value, study: &Value) {
     let keys = [
@@ -314,205 +306,6 @@ fn check_row(row: &Value, study: &Value) {
         (number("bits_per_second") - bits).abs() <= 1e-9 * bits,
         "{row}"
     );
-}
-
-#[test]
-fn bad_input_is_refused_by_name_with_the_remedy() {
-    let place = Place::new();
-    std::fs::write(place.path("bad.txt"), "10.0.0.0/8\n10.0.0.0/8x\n").unwrap();
-    let error = place.refused(&["--engine", "memory", "--routes", "bad.txt"]);
-    assert!(error.contains("bad.txt:2:"), "{error}");
-    let error = place.refused(&["--engine", "warp"]);
-    assert!(
-        error.contains("\"warp\"") && error.contains("memory, kernel, auto, xdp"),
-        "{error}"
-    );
-    let error = place.refused(&["--cores", "5000"]);
-    assert!(
-        error.contains("--cores 5000") && error.contains("at most"),
-        "{error}"
-    );
-    let error = place.refused(&["--engine", "memory", "--routes", "absent.txt"]);
-    assert!(
-        error.contains("absent.txt") && error.contains("prefix a line"),
-        "{error}"
-    );
-}
-
-/// The study in a user namespace where this user is nobody, root or not.
-fn as_nobody(place: &Place, arguments: &[&str]) -> Option<Output> {
-    let nobody = |program: &str| {
-        let mut command = Command::new("unshare");
-        command
-            .args(["--user", program])
-            .current_dir(place.directory.path());
-        command
-    };
-    if !nobody("true")
-        .output()
-        .is_ok_and(|output| output.status.success())
-    {
-        needs::skipped!("needs user namespaces to be without root");
-        return None;
-    }
-    let mut command = nobody(env!("CARGO_BIN_EXE_corelane"));
-    Some(command.arg("study").args(arguments).output().unwrap())
-}
-
-#[test]
-fn without_root_an_engine_that_needs_it_is_refused() {
-    let place = Place::new();
-    for engine in [
-        "kernel",
-        "auto",
-        "xdp",
-        "xdp-kernel-fib",
-        "tc",
-        "af-xdp",
-        "af-packet",
-    ] {
-        let Some(output) = as_nobody(&place, &["--engine", engine]) else {
-            return;
-        };
-        let error = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{error}");
-        assert!(
-            error.contains(&format!("engine {engine} needs root")) && error.contains("sudo"),
-            "{error}"
-        );
-        assert!(!place.path("study.json").exists());
-    }
-}
-
-/// Starts a study of an engine between interfaces and waits until its namespaces are there.
-fn started(place: &Place, engine: &str) -> Option<Child> {
-    if !needs::root("to make network namespaces") {
-        return None;
-    }
-    let child = place
-        .command(&[
-            "--engine",
-            engine,
-            "--cores",
-            "1",
-            "--routes",
-            "routes.txt",
-            "--seconds",
-            "60",
-        ])
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while namespaces_of(child.id()).len() < 3 {
-        assert!(Instant::now() < deadline, "no namespaces after 30 s");
-        thread::sleep(Duration::from_millis(10));
-    }
-    while arrived(child.id(), engine) < 1000 {
-        assert!(Instant::now() < deadline, "no frames after 30 s");
-        thread::sleep(Duration::from_millis(10));
-    }
-    Some(child)
-}
-
-/// Frames that have come to the sink of an engine's bench.
-fn arrived(pid: u32, engine: &str) -> u64 {
-    let sink = format!("cl-{pid}-{engine}-sink");
-    let output = Command::new("ip")
-        .args(["-n", &sink, "-s", "-j", "link", "show", "in"])
-        .output()
-        .unwrap();
-    let links: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-    links[0]["stats64"]["rx"]["packets"].as_u64().unwrap_or(0)
-}
-
-fn namespaces_of(pid: u32) -> Vec<String> {
-    let prefix = format!("cl-{pid}-");
-    host::namespace::existing()
-        .into_iter()
-        .filter(|name| name.starts_with(&prefix))
-        .collect()
-}
-
-fn signal(child: &Child, name: &str) {
-    assert!(
-        Command::new("kill")
-            .args([name, &child.id().to_string()])
-            .status()
-            .unwrap()
-            .success()
-    );
-}
-
-#[test]
-fn ctrl_c_leaves_nothing_behind() {
-    let place = Place::new();
-    for engine in ["kernel", "af-packet"] {
-        let Some(child) = started(&place, engine) else {
-            return;
-        };
-        let pid = child.id();
-        signal(&child, "-INT");
-        let output = child.wait_with_output().unwrap();
-        let error = String::from_utf8(output.stderr).unwrap();
-        assert!(
-            !output.status.success() && error.contains("interrupted"),
-            "{error}"
-        );
-        assert_eq!(namespaces_of(pid), [""; 0]);
-        assert!(!place.path("study.json").exists());
-    }
-}
-
-#[test]
-fn the_next_run_clears_what_a_crash_left() {
-    let place = Place::new();
-    let Some(mut child) = started(&place, "kernel") else {
-        return;
-    };
-    let pid = child.id();
-    signal(&child, "-KILL");
-    child.wait().unwrap();
-    // A killed process cannot clean up. Another test's run may, at any time.
-    let output = place.run(&[
-        "--engine",
-        "kernel",
-        "--cores",
-        "1",
-        "--seconds",
-        "0",
-        "--quick",
-        "--rounds",
-        "1",
-        "--routes",
-        "routes.txt",
-    ]);
-    assert!(output.status.success());
-    assert_eq!(namespaces_of(pid), [""; 0]);
-}
-
-#[test]
-fn an_interface_that_vanishes_is_named() {
-    let place = Place::new();
-    for (engine, interface) in [("kernel", "in"), ("xdp", "out"), ("af-packet", "out")] {
-        let Some(child) = started(&place, engine) else {
-            return;
-        };
-        let pid = child.id();
-        let name = format!("cl-{pid}-{engine}-dut");
-        let deleted = Command::new("ip")
-            .args(["-n", &name, "link", "delete", interface])
-            .status();
-        assert!(deleted.unwrap().success());
-        let output = child.wait_with_output().unwrap();
-        let error = String::from_utf8(output.stderr).unwrap();
-        assert!(
-            !output.status.success() && error.contains("vanished") && error.contains(interface),
-            "{engine}: {error}"
-        );
-        assert_eq!(namespaces_of(pid), [""; 0]);
-    }
 }
 
 #[test]
