@@ -2,6 +2,7 @@
 
 mod bed;
 mod card;
+mod cleanup;
 mod cores;
 mod environment;
 mod loops;
