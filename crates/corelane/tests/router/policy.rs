@@ -103,7 +103,7 @@ fn a_connection_is_translated_as_it_began() {
             socket.unwrap()
         };
         let (from, to) = (socket(&lab.a, "10.0.0.2"), socket(&lab.b, "10.1.0.2"));
-        to.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+        to.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let source = || {
             from.send_to(b"#corelane", "10.1.0.2:4000").unwrap();
             to.recv_from(&mut [0; 20]).unwrap().1.ip().to_string()

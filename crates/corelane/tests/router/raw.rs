@@ -2,13 +2,17 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use host::namespace::Namespace;
 
 use super::lab::Lab;
 
 const ETH_P_ALL: u16 = 0x0003;
+/// After so long without a frame none is taken to be on its way: a worker may wait for its core.
+const QUIET: Duration = Duration::from_millis(100);
+/// How long a frame that must come may take, on a machine however busy.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// `SO_RCVBUFFORCE` bytes: no test has more waiting.
 static BUFFER: libc::c_int = 16 << 20;
 
@@ -46,7 +50,7 @@ impl Raw {
         check(unsafe { libc::bind(raw, (&raw const address).cast(), size) })?;
         let timeout = libc::timeval {
             tv_sec: 0,
-            tv_usec: 20_000,
+            tv_usec: QUIET.as_micros().try_into().unwrap(),
         };
         let size = size_of::<libc::timeval>() as u32;
         let place = (&raw const timeout).cast();
@@ -86,7 +90,7 @@ impl Raw {
         );
     }
 
-    /// The next frame, within 20 ms; the socket's own are left out by the caller.
+    /// The next frame, unless none comes for [`QUIET`]; the caller leaves out the socket's own.
     pub(crate) fn receive(&self) -> Option<Vec<u8>> {
         let mut frame = vec![0; 16384];
         // SAFETY: pointer and length are those of `frame`.
@@ -102,10 +106,19 @@ impl Raw {
         Some(frame)
     }
 
-    /// The first frame for which `wanted` holds, within a second.
+    /// The first frame for which `wanted` holds, unless it never comes.
     pub(crate) fn wait_for(&self, wanted: impl Fn(&[u8]) -> bool) -> Option<Vec<u8>> {
-        let end = std::time::Instant::now() + Duration::from_secs(1);
-        while std::time::Instant::now() < end {
+        self.within(PATIENCE, wanted)
+    }
+
+    /// The first frame for which `wanted` holds, within so long.
+    pub(crate) fn within(
+        &self,
+        longest: Duration,
+        wanted: impl Fn(&[u8]) -> bool,
+    ) -> Option<Vec<u8>> {
+        let end = Instant::now() + longest;
+        while Instant::now() < end {
             if let Some(frame) = self.receive().filter(|frame| wanted(frame)) {
                 return Some(frame);
             }

@@ -142,7 +142,8 @@ fn no_frame_is_lost_and_counts_go_on() {
         let after = new.forwarded();
         assert!(
             after >= before + sent,
-            "{engine:?}: {before} {sent} {after}"
+            "{engine:?}: {before} {sent} {after}; {:#}",
+            new.show("drops")
         );
         assert!(closes(&new), "{engine:?}: {}", new.show("workers"));
         assert_eq!(new.left_to_kernel(), [""; 0], "{engine:?}");

@@ -1,8 +1,7 @@
 //! What people and their programs see of a running router: metrics, top, doctor.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use serde_json::Value;
 
@@ -223,10 +222,14 @@ fn top_shows_rates_and_gives_the_terminal_back() {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        std::thread::sleep(Duration::from_secs(2));
+        let (mut seen, mut part) = (String::new(), [0; 4096]);
+        while seen.matches("mirror lag").count() < 2 {
+            let read = script.stdout.as_mut().unwrap().read(&mut part).unwrap();
+            assert!(read > 0, "it ended after {seen:?}");
+            seen += &String::from_utf8_lossy(&part[..read]);
+        }
         script.stdin.as_mut().unwrap().write_all(b"q").unwrap();
-        let seen = text(&script.wait_with_output().unwrap());
-        assert!(seen.matches("mirror lag").count() >= 2, "{seen:?}");
+        seen += &text(&script.wait_with_output().unwrap());
         assert!(
             seen.contains("\x1b[?1049h") && seen.contains("\x1b[?1049l"),
             "{seen:?}"

@@ -2,7 +2,7 @@
 //! gone.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use host::namespace::Namespace;
@@ -76,7 +76,7 @@ fn removing_a_way_moves_only_its_flows() {
     let frames: Vec<Vec<u8>> = FLOWS
         .map(|port| ipv4(macs, [10, 0, 0, 2], [192, 0, 2, 1], port, &[0; 18]))
         .collect();
-    let stop = AtomicBool::new(false);
+    let (stop, turns) = (AtomicBool::new(false), AtomicU32::new(0));
     let (seen, removed, settled) = std::thread::scope(|scope| {
         let watchers = ["e1", "e2", "e3"].map(|link| scope.spawn(|| watch(&lab.b, link, &stop)));
         let sending = scope.spawn(|| {
@@ -85,10 +85,18 @@ fn removing_a_way_moves_only_its_flows() {
                 for frame in &frames {
                     sender.send(frame);
                 }
+                turns.fetch_add(1, Ordering::Relaxed);
                 std::thread::sleep(Duration::from_millis(5));
             }
         });
-        std::thread::sleep(Duration::from_millis(400));
+        // So often was every flow sent in each part.
+        let more_turns = || {
+            let before = turns.load(Ordering::Relaxed);
+            wait_for("the flows", 5, || {
+                turns.load(Ordering::Relaxed) > before + 40
+            });
+        };
+        more_turns();
         let removed = Instant::now();
         lab.r.ip("nexthop del id 2").unwrap();
         wait_for("the way to be gone", 5, || {
@@ -98,7 +106,9 @@ fn removing_a_way_moves_only_its_flows() {
         // What was on its way arrives.
         std::thread::sleep(Duration::from_millis(100));
         let settled = Instant::now();
-        std::thread::sleep(Duration::from_millis(300));
+        more_turns();
+        // What was on its way arrives.
+        std::thread::sleep(Duration::from_millis(100));
         stop.store(true, Ordering::Relaxed);
         sending.join().unwrap();
         let seen = watchers.map(|watcher| watcher.join().unwrap());
@@ -178,12 +188,10 @@ fn several_ways_share_the_flows_and_a_blackhole_swallows() {
             }
         })
         .unwrap();
-    std::thread::sleep(Duration::from_millis(200));
-    let shares = [received("e1") - before[0], received("e2") - before[1]];
-    assert!(
-        shares.iter().all(|share| *share > 100),
-        "400 flows went {shares:?}"
-    );
+    wait_for("a share of 400 flows on both links", 5, || {
+        let shares = [received("e1") - before[0], received("e2") - before[1]];
+        shares.iter().all(|share| *share > 100)
+    });
     assert!(!lab.ping("198.51.100.1"));
     assert!(router.reason("blackhole") > 0);
     assert_eq!(router.verify()["different"], 0);
