@@ -295,9 +295,9 @@ impl Case {
             [sent + one.sent, arrived + one.arrived]
         });
         table.caption(format!(
-            "Medians of differences within rounds, ns a frame, with their intervals; – where the \
-             interval reaches 0 or that of the whole compiled again, which is chance. Of {} frames \
-             sent {} arrived.",
+            "Medians of differences within rounds, ns a frame, with their intervals. A dash: the \
+             interval reaches 0 or that of the whole compiled again, which is chance. \
+             Of {} frames sent {} arrived.",
             grouped(sent),
             grouped(arrived)
         ))

@@ -88,11 +88,11 @@ impl Device for Memory {
         format!(
             "Table `shipped` is read by the worker loop of `corelane run`, as there. The other \
              tables are experiments: no engine that `corelane run` starts has them. Frames are \
-             replayed from memory: each is copied into a fresh buffer, checked, looked \
-             up, rewritten and released; there is no network and no system call in it. A memory \
-             port always has the next frame, so no frame is lost for lack of speed, and the rate \
-             is the throughput without a search. The shipped table takes {}, both address \
-             families. Route changes are made by a thread that shares the workers' cores.",
+             replayed from memory. Each is copied into a fresh buffer, checked, looked up, \
+             rewritten and released. There is no network and no system call in it. A memory port \
+             always has the next frame, so no frame is lost for lack of speed. The rate is the \
+             throughput without a search. The shipped table takes {}, both address families. \
+             Route changes are made by a thread that shares the workers' cores.",
             self.table_bytes
         )
     }

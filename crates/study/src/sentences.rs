@@ -354,7 +354,7 @@ pub(crate) fn no_loss(study: &Study) -> String {
         let (least, most) = figures::range(&found);
         let _ = write!(
             text,
-            ": {:.0} to {:.0} % of what the closed loop gives, {:.0} % in the middle",
+            ". That was {:.0} to {:.0} % of what the closed loop gives, {:.0} % in the middle",
             least * 100.0,
             most * 100.0,
             figures::median(&found) * 100.0

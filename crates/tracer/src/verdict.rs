@@ -98,10 +98,10 @@ fn too_little(trace: &Trace, analysis: &Analysis) -> String {
     let exit = if trace.trailer.exit.is_empty() {
         String::new()
     } else {
-        format!(" It ended with {}.", trace.trailer.exit)
+        format!("It ended with {}. ", trace.trailer.exit)
     };
     format!(
-        "Not enough evidence: the program ran for {} in a window of {}.{exit} Record a longer run \
+        "Not enough evidence: the program ran for {} in a window of {}. {exit}Record a longer run \
          (`corelane trace record -- COMMAND`), or a running process with --pid and --duration.",
         Nanoseconds(budget.program),
         Nanoseconds(budget.wall)
@@ -397,8 +397,8 @@ fn surroundings(analysis: &Analysis, verdict: &mut Verdict) {
         interrupts::concentrated(&analysis.timeline, &analysis.interrupts)
     {
         verdict.sentences.push(format!(
-            "Core {cpu} does {:.0} % of the interrupt work and spends {:.0} % of its time there: \
-             spread the queues' interrupts, or keep the program off that core.",
+            "Core {cpu} does {:.0} % of the interrupt work and spends {:.0} % of its time there. \
+             Spread the queues' interrupts, or keep the program off that core.",
             share * 100.0,
             of_core * 100.0
         ));
@@ -438,7 +438,7 @@ fn believe(trace: &Trace, analysis: &Analysis, verdict: &mut Verdict) {
         let all = lost + trace.events.len() as u64;
         format!(
             "{lost} events ({:.1} %) were lost: waits and holds across the gaps are missing, so \
-             every count is a lower bound; record again with a larger --ring",
+             every count is a lower bound. Record again with a larger --ring",
             lost as f64 / all as f64 * 100.0
         )
     };

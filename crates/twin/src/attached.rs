@@ -67,6 +67,6 @@ pub(crate) fn by_hand(command: &str) -> Option<String> {
     );
     Some(format!(
         "{command}: as by tc qdisc add dev {link} clsact; tc filter add dev {link} {side} bpf da \
-         bytecode \"{code}\", but at tcx (bpftool net attach tcx_{side} pinned PROGRAM dev {link})"
+         bytecode \"{code}\". But at tcx: bpftool net attach tcx_{side} pinned PROGRAM dev {link}"
     ))
 }

@@ -24,9 +24,9 @@ const PREFIX: &str = "policed-";
 /// The largest limit: beyond, none is of use.
 const LARGEST: u32 = 10_000_000;
 /// What a text may be.
-pub const ALLOWED: &str = "allowed are \"none\" and CLASS=FRAMES, CLASS=FRAMES ..., in a second; \
-                           classes are routing, neighbour, local, group, expired, no-route, \
-                           unresolved, options, too-big, frames are 0 (no limit) to 10000000";
+pub const ALLOWED: &str = "allowed are \"none\" and CLASS=FRAMES, CLASS=FRAMES ..., frames in a \
+                           second from 0 (no limit) to 10000000. Classes are routing, neighbour, \
+                           local, group, expired, no-route, unresolved, options, too-big";
 
 /// Frames in a second, by class in the order of their reasons; 0: no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -198,7 +198,7 @@ pub fn next_experiment(result: &ScaleResult) -> String {
             "Repeat on a host without neighbours: the loss is not the program's.".to_owned()
         }
         Some(cause) if cause.name == SYSTEM => "Record the run with `corelane trace` and look for \
-                                                the kernel lock that its tasks meet in; running \
+                                                the kernel lock that its tasks meet in. Running \
                                                 copies (`--mode copies`) shows whether it is the \
                                                 program's or the kernel's."
             .to_owned(),

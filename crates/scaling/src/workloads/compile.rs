@@ -17,9 +17,9 @@ use crate::measure::Request;
 /// The workload.
 pub const WORKLOAD: Workload = Workload {
     name: "compile",
-    sentence: "Compiles a generated tree of C files with make -j, a fifth of the work in a serial \
-               last step; with --kernel also a Linux kernel (tinyconfig).",
-    then: "make -j2: QNX on two Celerons \"up to 60 percent faster\"; Linux 2.2.7 302.77 against \
+    sentence: "Compiles a generated tree of C files with make -j, a fifth of it in a serial last \
+               step; with --kernel also a Linux kernel.",
+    then: "make -j2: QNX on two Celerons \"up to 60 percent faster\". Linux 2.2.7 302.77 against \
            395.04 s (1.30 times); 2.0.27 208.34 against 267.91 s (1.29 times), 148 % CPU",
     kind: Kind::Program { prepare, planned },
 };

@@ -16,7 +16,7 @@ pub const WORKLOAD: Workload = Workload {
     name: "contention",
     sentence: "Computes, duplicates descriptors and maps memory, by processes and by the threads \
                of one process, which share the descriptors and the address space.",
-    then: "several processes: average to poor; threads: close to linear, \"but can also degrade \
+    then: "several processes: average to poor. Threads: close to linear, \"but can also degrade \
            to become as low as single processor performance for system call intensive \
            applications\"",
     kind: Kind::Loop(Loop {

@@ -12,8 +12,8 @@ use super::{Kind, Workload};
 /// The periodic loop.
 pub const CONTROL_LOOP: Workload = Workload {
     name: "control-loop",
-    sentence: "Runs a loop every millisecond at high priority on a core of its own, while \
-               logging, network traffic and computing run elsewhere or on the same core.",
+    sentence: "Runs a loop every millisecond at high priority on its own core, while logging, \
+               network traffic and computing run elsewhere or there.",
     then: "two threads at priority 63 on processors two and three of four: no loop missed as far \
            as could be measured",
     kind: Kind::Experiment {

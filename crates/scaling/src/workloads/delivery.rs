@@ -29,10 +29,10 @@ use super::{Kind, Workload, realtime};
 /// The workload.
 pub const WORKLOAD: Workload = Workload {
     name: "delivery",
-    sentence: "Wakes a thread by a timer's interrupt or by another thread, on its own core and \
+    sentence: "Wakes a thread by a timer's interrupt or another thread, on its own core and \
                from another, which idles or computes, and times each wake-up.",
     then: "an interrupt on the first processor whose event goes to a thread on another \"will \
-           slightly disturb the realtime behavior of the second CPU\"; no figures",
+           slightly disturb the realtime behavior of the second CPU\". No figures",
     kind: Kind::Experiment { run, planned },
 };
 

@@ -22,7 +22,7 @@ pub const WORKLOAD: Workload = Workload {
     sentence: "Draws a screen 60 times a second at normal priority, 3 ms of work each. Beside it \
                compute no program, one, and more than there are cores; on one core and on all.",
     then: "no figures: with one processor the machine \"becomes unresponsive\" while it prints, \
-           with two it \"runs very smoothly\"; a display server may have a processor of its own",
+           with two it \"runs very smoothly\". A display server may have a processor of its own",
     kind: Kind::Experiment { run, planned },
 };
 

@@ -14,7 +14,7 @@ use crate::harness::runs::Runs;
 /// The workload.
 pub const WORKLOAD: Workload = Workload {
     name: "jobs",
-    sentence: "Compiles a generated tree of C files on all cores with make -j 1, 2, as many as \
+    sentence: "Compiles generated C files on all cores with make -j 1, 2, as many as \
                cores, one more, twice and four times as many.",
     then: "\"replace n by 2, 3 ...\": with -j 2 on two Pentium Pros 22 % less time, 148 % CPU",
     kind: Kind::Experiment { run, planned },

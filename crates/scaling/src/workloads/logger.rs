@@ -18,8 +18,8 @@ use super::{Kind, Workload, realtime};
 /// The workload.
 pub const WORKLOAD: Workload = Workload {
     name: "logger",
-    sentence: "Puts records of 64 bytes into a ring of 1 MB that a thread of low priority \
-               empties, into nothing or into a file, on one core and on two.",
+    sentence: "Puts 64-byte records into a 1 MB ring that a low-priority thread empties, into \
+               nothing or a file, on one core and two.",
     then: "on two processors the ring never held more than a few kilobytes, because the flusher, \
            writing nothing yet, was faster than the clients",
     kind: Kind::Experiment { run, planned },

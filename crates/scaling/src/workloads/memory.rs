@@ -10,8 +10,8 @@ use crate::result::ScaleResult;
 pub const MEMORY: Workload = Workload {
     name: "memory",
     sentence: "Fills 50 MB again and again, and a block that no cache of this machine holds.",
-    then: "dual Celeron 500: one copy 175 MB/s, two copies 100 MB/s each, 12.5 % more together; \
-           quad Xeon with 1 MB of cache: two copies took 20 % longer than one",
+    then: "dual Celeron 500: one copy 175 MB/s, two copies 100 MB/s each, 12.5 % more together. \
+           Quad Xeon with 1 MB of cache: two copies took 20 % longer than one",
     kind: Kind::Loop(Loop {
         unit: "MB",
         variants: |caches| sizes("50 MB", 50_000_000, caches.stream()),

@@ -181,11 +181,11 @@ impl Transfers {
     pub(crate) fn method(&self) -> String {
         format!(
             "Transfers go from a sender in one namespace to a receiver in another, through veth \
-             pairs of one queue and the device between them, which follows the kernel's own \
-             routes. A flow has a thread at each end, pinned to cores in turn; sender, device \
-             and receiver share the cores. Offloads on is what a new veth does; off is ethtool -K \
-             tx off tso off gso off gro on at the hosts. Senders of UDP wait while 1,024 \
-             datagrams are on their way. Steal was {} at most.",
+             pairs of one queue and the device between them. The device follows the kernel's own \
+             routes. A flow has a thread at each end, pinned to cores in turn; sender, device and \
+             receiver share the cores. Offloads on is what a new veth does; off is ethtool -K tx \
+             off tso off gso off gro on at the hosts. Senders of UDP wait while 1,024 datagrams \
+             are on their way. Steal was {} at most.",
             Share(self.rows.iter().map(|row| row.steal).fold(0.0, f64::max))
         )
     }

@@ -62,8 +62,8 @@ fn rates_without_loss_are_told_and_so_is_why_there_is_none() {
     search_kernel(&mut study);
     assert_eq!(
         no_loss(&study),
-        "RFC 2544's search found a rate without loss in 1 of 2 cases: 90 to 90 % of what the \
-         closed loop gives, 90 % in the middle. None in 1: the device forwards nothing."
+        "RFC 2544's search found a rate without loss in 1 of 2 cases. That was 90 to 90 % of what \
+         the closed loop gives, 90 % in the middle. None in 1: the device forwards nothing."
     );
 }
 

@@ -24,7 +24,7 @@ pub fn title(lock: &Lock) -> String {
 pub(super) fn contention(lock: &Lock, timeline: &Timeline) -> String {
     let waiters = lock.waited.waiters();
     let mut sentence = format!(
-        "The {}: {} {} waited {} times, {} on average and {} at most; for {:.0} % of the time at \
+        "The {}: {} {} waited {} times, {} on average and {} at most. For {:.0} % of the time at \
          least one stood before it, {:.2} on average.",
         title(lock),
         waiters.len(),

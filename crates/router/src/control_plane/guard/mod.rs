@@ -273,8 +273,8 @@ pub fn settings(setting: &Setting, hides_tags: bool, validates: bool, found: &mu
     }
     if hides_tags {
         let what = format!(
-            "VLAN tags may be gone from frames before the program sees them (ethtool -K {name} \
-             rxvlan off; of a veth only its peer decides: ethtool -K PEER txvlan off)"
+            "VLAN tags may be gone from frames before the program runs (ethtool -K {name} \
+             rxvlan off; a veth's peer decides: ethtool -K PEER txvlan off)"
         );
         say(what, Treatment::VlanOffload);
     }

@@ -60,7 +60,7 @@ pub(super) fn cause(document: Document, result: &ScaleResult) -> Document {
             ]);
         }
         document = document.block(Block::Table(table.caption(
-            "Shares of the logarithm of the efficiency; those of the exact split add to 100 %, \
+            "Shares of the logarithm of the efficiency. Those of the exact split add to 100 %, \
              below 0 is a gain, and their factors multiply to the efficiency. A dash divides the \
              part above it; such lines may overlap, and have no interval of their own.",
         )));
