@@ -103,8 +103,6 @@ fn ports_come_and_go_without_waiting_for_who_changes_links() {
 
 #[test]
 fn a_queue_that_another_holds_delays_nobody() {
-    /// An engine tries for two seconds.
-    const SOON: Duration = Duration::from_secs(1);
     if !needs::root("for network namespaces, eBPF") {
         return;
     }
@@ -130,16 +128,18 @@ fn a_queue_that_another_holds_delays_nobody() {
             true,
         );
         let engine = &mut *engine.unwrap();
-        let started = Instant::now();
         engine
             .apply(&[Change::Port(port("r0")), Change::Port(port("r1"))])
             .unwrap();
-        for turn in 0..20 {
-            engine.check().unwrap();
-            follows(engine, turn);
+        // An engine tries for two seconds, and does all else meanwhile.
+        let mut turns = 0;
+        while engine.check().is_ok() {
+            follows(engine, turns);
             assert_eq!(attached(engine), ["r0"]);
+            turns += 1;
+            std::thread::sleep(Duration::from_millis(5));
         }
-        assert!(started.elapsed() < SOON, "{:?}", started.elapsed());
+        assert!(turns > 20, "{turns} turns in two seconds");
         wait_for(engine, |engine| !engine.failed_ports().is_empty());
         assert_eq!(engine.failed_ports()[0].0, "r1");
         drop((another, pool, memory));

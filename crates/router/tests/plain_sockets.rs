@@ -17,7 +17,7 @@ use port::pool::Layout;
 use port::{Burst, Pool, Port};
 use router::engine::plain_sockets::PlainSockets;
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Two cables from a namespace of senders to the router's.
 struct Network {

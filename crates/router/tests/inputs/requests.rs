@@ -91,7 +91,7 @@ impl Answering {
                 PollFd::from_borrowed_fd(self.server.descriptor(), PollFlags::IN),
                 PollFd::new(&client, PollFlags::IN),
             ];
-            let longest = rustix::event::Timespec::try_from(Duration::from_secs(5)).unwrap();
+            let longest = rustix::event::Timespec::try_from(Duration::from_secs(30)).unwrap();
             assert!(poll(&mut ready, Some(&longest)).unwrap() > 0, "no answer");
             let is_answered = !ready[1].revents().is_empty();
             if let Some(asked) = self.server.take() {
