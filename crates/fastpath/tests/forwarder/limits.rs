@@ -16,7 +16,7 @@ use crate::common::in_namespace;
 /// engines do.
 fn settle(bench: &mut Bench, until: impl Fn(&Bench) -> bool) {
     bench.forwarder.settle();
-    for _ in 0..200 {
+    for _ in 0..2000 {
         bench.forwarder.tend();
         if until(bench) {
             return;
@@ -316,7 +316,7 @@ fn a_number_means_nothing_else_before_its_last_readers_are_gone() {
         assert_eq!(worker.next_hop(ADJACENCY).kind, Kind::None);
         assert_eq!(forwarder.not_carried().next_hops, 1);
         worker.quiesce();
-        for _ in 0..200 {
+        for _ in 0..2000 {
             forwarder.settle();
             if forwarder.not_carried() == NotCarried::default() {
                 break;
