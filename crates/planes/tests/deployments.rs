@@ -143,7 +143,7 @@ fn route_changes(deployment: Deployment, site: &Site, running: &mut Running, ori
     };
     while !all(running) {
         assert!(
-            since.elapsed() < Duration::from_secs(20),
+            since.elapsed() < Duration::from_mins(1),
             "{deployment:?}: of {COUNT} routes {origin:?} {:?} were taken, {before:?} before",
             taken(running)
         );
@@ -224,7 +224,7 @@ fn every_flow_stays_on_its_guest_and_one_guests_death_is_its_own() {
 
     signal(running.planes()[1].process(), Signal::KILL).unwrap();
     let since = Instant::now();
-    while running.planes()[1].peer() != Peer::Closed && since.elapsed() < Duration::from_secs(5) {
+    while running.planes()[1].peer() != Peer::Closed && since.elapsed() < Duration::from_secs(30) {
         std::thread::sleep(Duration::from_millis(5));
     }
     // A sender that was held up sends less, so each trial is held against its own frames.

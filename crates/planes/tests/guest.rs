@@ -143,14 +143,14 @@ fn forwards_takes_routes_and_dies_alone(kind: Kind) {
     guest.link().send_packet(&pack_routes(&[route])).unwrap();
     let since = Instant::now();
     let mut counters = Counters::default();
-    while counters.routes_applied == 0 && since.elapsed() < Duration::from_secs(5) {
+    while counters.routes_applied == 0 && since.elapsed() < Duration::from_secs(30) {
         counters = control::counters(guest.link()).unwrap().unwrap_or(counters);
         std::thread::sleep(Duration::from_millis(1));
     }
     assert_eq!((counters.routes_applied, counters.routes_refused), (1, 0));
     assert!(pings(&net.left, "203.0.113.1"));
     let since = Instant::now();
-    while counters.received == 0 && since.elapsed() < Duration::from_secs(5) {
+    while counters.received == 0 && since.elapsed() < Duration::from_secs(30) {
         counters = control::counters(guest.link()).unwrap().unwrap_or(counters);
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -195,7 +195,7 @@ fn a_crash_stays_in_its_guest() {
     let since = Instant::now();
     while victim.peer() != Peer::Closed {
         assert!(
-            since.elapsed() < Duration::from_secs(10),
+            since.elapsed() < Duration::from_secs(30),
             "the crash is not seen: {}",
             victim.console()
         );
@@ -268,7 +268,7 @@ fn killed_control_leaves_nothing(kind: &str) {
     control.kill().unwrap();
     control.wait().unwrap();
     let since = Instant::now();
-    while !processes_with(&name).is_empty() && since.elapsed() < Duration::from_secs(3) {
+    while !processes_with(&name).is_empty() && since.elapsed() < Duration::from_secs(30) {
         std::thread::sleep(Duration::from_millis(10));
     }
     let left = processes_with(&name);
