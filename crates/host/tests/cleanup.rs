@@ -10,7 +10,7 @@ use host::process::{Signal, signal};
 /// Tells this test that it is the process whose signals are tested.
 const CHILD: &str = "CORELANE_TEST_CLEANUP";
 /// Only ends a test that hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Says "ready", waits for a signal, says "asked", waits for a line, and says "removed".
 fn be_the_child() {
