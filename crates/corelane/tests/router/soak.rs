@@ -243,7 +243,7 @@ fn resident(router: &Router) -> u64 {
 
 /// Until everything is as it was; a re-read of the kernel's tables may be under way.
 fn settle(router: &Router, first: Option<&Held>) -> Held {
-    let end = Instant::now() + Duration::from_secs(60);
+    let end = Instant::now() + Duration::from_mins(1);
     loop {
         let (one, is_late) = (held(router), Instant::now() > end);
         std::thread::sleep(Duration::from_millis(30));
