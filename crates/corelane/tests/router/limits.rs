@@ -191,7 +191,9 @@ fn a_port_that_flaps_ends_nothing_and_disturbs_no_other() {
         let traffic = lab
             .a
             .command("ping")
-            .args(["-q", "-n", "-i", "0.01", "-W", "10", "-c", "200", "10.1.0.2"])
+            .args([
+                "-q", "-n", "-i", "0.01", "-W", "10", "-c", "200", "10.1.0.2",
+            ])
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
