@@ -160,13 +160,30 @@ pub struct Carried {
 
 /// Of one next hop: there is room for 65,536 on each CPU, too many to be looked at together.
 pub(super) fn carried(rows: &MappedArray<u64>, cpus: usize, next_hop: NextHop) -> Carried {
-    let numbers = rows.len() / 2 / cpus;
     let sum = |field: usize| {
-        let cells = (0..cpus).map(|cpu| (cpu * numbers + usize::from(next_hop.0)) * 2 + field);
-        cells.map(|at| rows.read(at)).sum()
+        let cells = cells(rows, cpus, next_hop);
+        cells.map(|at| rows.read(at + field)).sum()
     };
     Carried {
         frames: sum(0),
         bytes: sum(1),
     }
+}
+
+/// Begins anew for one next hop.
+pub(super) fn forget(rows: &MappedArray<u64>, cpus: usize, next_hop: NextHop) {
+    for at in cells(rows, cpus, next_hop) {
+        rows.write(at, 0);
+        rows.write(at + 1, 0);
+    }
+}
+
+/// Where each CPU counts for a next hop: frames, and behind them bytes.
+fn cells(
+    rows: &MappedArray<u64>,
+    cpus: usize,
+    next_hop: NextHop,
+) -> impl Iterator<Item = usize> + use<> {
+    let numbers = rows.len() / 2 / cpus;
+    (0..cpus).map(move |cpu| (cpu * numbers + usize::from(next_hop.0)) * 2)
 }

@@ -49,6 +49,7 @@ mod ports;
 mod punts;
 mod reason;
 mod refusals;
+mod rehearse;
 mod remedy;
 mod step;
 mod storage;
@@ -84,6 +85,8 @@ pub use port::{Accepts, Device, PortSettings, ReversePath, VlanSettings};
 pub use punts::{ALLOWED as PUNT_LIMITS_ALLOWED, PuntLimits};
 pub use reason::Reason;
 use refusals::Refusals;
+use rehearse::Rehearsal;
+pub use rehearse::Rehearsed;
 pub use step::Step;
 use storage::Arrays;
 pub use storage::Capacity;
@@ -266,6 +269,8 @@ pub struct Forwarder {
     has_new_vlans: bool,
     /// What other forwarders have counted of the same ports before.
     before: Counted,
+    /// Made when somebody asks first.
+    rehearsal: Option<Rehearsal>,
 }
 
 impl Forwarder {
@@ -344,6 +349,7 @@ impl Forwarder {
             has_new_room: false,
             has_new_vlans: false,
             before: Counted::default(),
+            rehearsal: None,
         };
         forwarder.vouch(None)?;
         Ok(forwarder)

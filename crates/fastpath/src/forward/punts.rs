@@ -10,6 +10,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use bpf::map::MappedArray;
+
 use super::{Forwarder, Reason, counters};
 
 /// Nanoseconds.
@@ -100,4 +102,10 @@ impl Forwarder {
             }
         }
     }
+}
+
+/// Is there a limit on a port's punts for unresolved neighbours?
+pub(super) fn limits_unresolved(policers: &MappedArray<u64>, port: usize) -> bool {
+    let class = Reason::PolicedUnresolved as usize - Reason::PolicedRouting as usize;
+    policers.read((port * CLASSES + class) * WORDS + 1) != 0
 }

@@ -7,6 +7,7 @@ mod leave;
 mod limits;
 mod links;
 mod punts;
+mod rehearse;
 mod rewrite;
 mod search;
 mod segments;

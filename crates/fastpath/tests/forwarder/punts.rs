@@ -13,7 +13,7 @@ use crate::common::{self, in_namespace, veth};
 const LIMIT: u64 = 100;
 
 /// A kernel that does not forward does not say where it would.
-fn forward() {
+pub(crate) fn forward() {
     common::run("sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1");
 }
 
