@@ -1,6 +1,6 @@
 # Two commands matter: `make study` and `make test`. The rest serves those who change the code.
 .DEFAULT_GOAL := study
-.PHONY: site reference schemas prove dist soak verify-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-builds bench-budget bench-router bench-tester bench-scale bench-bgp-reset
+.PHONY: site reference schemas prove dist soak verify-frames explain-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-builds bench-budget bench-router bench-tester bench-scale bench-bgp-reset
 
 # What there is to make, from the comments of this file.
 help:
@@ -104,6 +104,11 @@ fuzz:
 # verify-frames SECONDS=7200
 verify-frames: build
 	$(CORELANE) verify --frames --seconds $(or $(SECONDS),60) $(ARGS)
+
+# Frames that are explained, sent, and compared with what became of them, for each engine in the
+# kernel; a quarter as many with workers. Needs root. make explain-frames FRAMES=100000
+explain-frames:
+	CORELANE_EXPLAIN_FRAMES=$(or $(FRAMES),100000) cargo test --locked -p corelane --test main -- frames_end_as_explained
 
 # Storms and churn around a running router, with traffic: nothing of others is lost, nothing leaks,
 # routes are followed as fast as ever. Needs root. make soak SECONDS=28800

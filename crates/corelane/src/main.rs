@@ -6,6 +6,7 @@
 mod common;
 mod doctor;
 mod drain;
+mod explain;
 mod health;
 mod help;
 mod installed;
@@ -45,6 +46,7 @@ enum Verb {
     Completions(installed::Completions),
     Doctor(doctor::Arguments),
     Drain(drain::Arguments),
+    Explain(explain::Arguments),
     Health(health::Arguments),
     Manual(installed::Manual),
     Planes(planes::Arguments),
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         Verb::Completions(arguments) => installed::completions(&arguments),
         Verb::Doctor(arguments) => doctor::run(&arguments),
         Verb::Drain(arguments) => drain::run(&arguments),
+        Verb::Explain(arguments) => explain::run(&arguments),
         Verb::Health(arguments) => health::run(&arguments),
         Verb::Manual(arguments) => installed::manual(&arguments),
         Verb::Planes(arguments) => planes::run(&arguments),

@@ -18,6 +18,7 @@ mod drain;
 mod egress;
 mod engines;
 mod expiring;
+mod explained;
 mod faults;
 mod floods;
 mod flows;

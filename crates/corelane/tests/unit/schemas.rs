@@ -32,6 +32,7 @@ fn all() -> Vec<Value> {
         written::<crate::verify::Search>(),
         read::<dut::budget::Budget>(),
         read::<planes::result::Comparison>(),
+        written::<router::management_plane::explain::Explained>(),
         written::<router::management_plane::forms::Health>(),
         written::<router::management_plane::forms::Show>(),
         written::<router::management_plane::forms::Verify>(),

@@ -7,7 +7,7 @@ use super::Instance;
 use crate::engine::{Counters, EngineError};
 use crate::management_plane::pieces::Pieces;
 use crate::management_plane::server::{Asked, Place, Question};
-use crate::management_plane::{answers, metrics};
+use crate::management_plane::{answers, explain, metrics};
 
 /// How often the counters are read for metrics at most.
 const METRICS_PAUSE: Duration = Duration::from_millis(100);
@@ -53,6 +53,9 @@ impl Instance {
                 self.readiness.set_draining(words == ["drain"]);
                 Ok(self.health().into())
             }
+            Question::Show(words) if words.first().is_some_and(|word| word == "explain") => {
+                self.explain(&words[1..].join(" "))
+            }
             Question::Show(words) => self.show(&words),
             Question::TakeOver(words, stream) => return self.offer(stream, &words),
             Question::Health => Ok(self.health().into()),
@@ -69,12 +72,21 @@ impl Instance {
 
     fn show(&self, words: &[String]) -> Result<Pieces, EngineError> {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        answers::show(&words, &self.follower, &self.kept())
+    }
+
+    fn explain(&mut self, question: &str) -> Result<Pieces, EngineError> {
+        let kept = self.kept();
+        explain::explain(&mut self.follower, &kept, question).map(Pieces::from)
+    }
+
+    /// Why ports or families stay with the kernel.
+    fn kept(&self) -> Vec<String> {
         let engine = self.follower.engine();
         let failed = engine.failed_ports().into_iter();
         let failed = failed.map(|(port, error)| format!("port {port}: {error}"));
         let findings = self.findings.iter().map(|finding| finding.what.clone());
-        let kept = findings.chain(engine.resting()).chain(failed);
-        answers::show(&words, &self.follower, &kept.collect::<Vec<_>>())
+        findings.chain(engine.resting()).chain(failed).collect()
     }
 
     /// Those of every core take a while to read, so who asks more often than [`METRICS_PAUSE`] gets

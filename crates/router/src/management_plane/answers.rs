@@ -1,6 +1,6 @@
 //! What `corelane show` prints, as JSON: one function for each subject.
 
-mod routes;
+pub(super) mod routes;
 
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Display};
@@ -112,7 +112,7 @@ impl Rows {
     }
 }
 
-fn mac(bytes: [u8; 6]) -> String {
+pub(super) fn mac(bytes: [u8; 6]) -> String {
     MacAddress(bytes).to_string()
 }
 
@@ -252,7 +252,7 @@ fn workers(counters: &Counters) -> Vec<WorkerRow> {
     cores.into_values().collect()
 }
 
-fn link_name(follower: &Follower, link: u32) -> String {
+pub(super) fn link_name(follower: &Follower, link: u32) -> String {
     follower
         .mirror()
         .around()
@@ -284,7 +284,7 @@ fn neighbours() -> Said {
     (About::Neighbours { neighbours }, Some(Box::new(part)))
 }
 
-fn state_name(state: u16) -> &'static str {
+pub(super) fn state_name(state: u16) -> &'static str {
     let names = [
         (nud::INCOMPLETE, "incomplete"),
         (nud::REACHABLE, "reachable"),

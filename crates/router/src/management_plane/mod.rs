@@ -7,6 +7,7 @@
 //!             asks the control plane's thread
 //!  pieces     an answer of any length, some hundred rows at a time
 //!  answers    what `corelane show` prints
+//!  explain    what becomes of a packet, step by step
 //!  forms      the forms of these answers
 //!  metrics    the same for a time-series database
 //!  client     asks a running router
@@ -16,6 +17,7 @@
 pub mod answers;
 pub mod client;
 pub mod config;
+pub mod explain;
 pub mod forms;
 pub mod metrics;
 pub mod pieces;

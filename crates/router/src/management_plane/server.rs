@@ -26,6 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const CLIENTS: usize = 32;
 /// A question is one line, and no longer than this.
 const LONGEST_QUESTION: u64 = 4096;
+/// The same of one that holds a frame, of which each byte is two.
+const LONGEST_WITH_FRAME: u64 = LONGEST_QUESTION + (2 << 16);
 
 /// What somebody wants to know.
 #[derive(Debug)]
@@ -297,7 +299,7 @@ fn serve_unix(
     mut waker: &UnixStream,
 ) -> io::Result<()> {
     let mut line = String::new();
-    BufReader::new((&mut stream).take(LONGEST_QUESTION)).read_line(&mut line)?;
+    BufReader::new((&mut stream).take(LONGEST_WITH_FRAME)).read_line(&mut line)?;
     let words: Vec<String> = line.split_whitespace().map(String::from).collect();
     if words
         .first()

@@ -30,7 +30,7 @@ pub mod worker;
 
 mod ethernet_input;
 mod ethernet_output;
-mod flow_hash;
+pub(crate) mod flow_hash;
 mod ipv4_forward;
 mod ipv4_input;
 mod ipv6_forward;

@@ -15,7 +15,7 @@ use crate::control_plane::slots::PARTS;
 use crate::management_plane::forms::{About, Adjacency, Answer, Entry, RouteRow, Routes, Via};
 use crate::management_plane::pieces::STEPS;
 
-fn via(follower: &Follower, way: &Way) -> Vec<Via> {
+pub(in crate::management_plane) fn via(follower: &Follower, way: &Way) -> Vec<Via> {
     let hops = match way.object {
         0 => way.hops().to_vec(),
         object => follower.mirror().objects().hops(object),
