@@ -277,6 +277,53 @@ fn the_member_of_a_group_is_the_one_that_the_flow_takes() {
 }
 
 #[test]
+fn the_kernels_own_answers_are_explained_too() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new();
+    let router = lab.run(&["r0", "r1"], &["--engine", "xdp-kernel-fib"]);
+    roads(&lab, &router);
+    for (to, reason) in [
+        ("203.0.113.9", ""),
+        ("192.0.2.1", "no-route"),
+        ("10.0.0.1", "local"),
+        ("198.51.100.1", "unreachable"),
+        ("198.51.100.3", "blackhole"),
+        ("10.1.0.77", "unresolved"),
+    ] {
+        let value = router.explained(&[to, "--port", "r0"]);
+        assert_eq!(reason_of(&value), reason, "{value}");
+        assert_eq!(value["prefix"], Value::Null, "{value}");
+    }
+}
+
+#[test]
+fn where_the_kernel_would_do_something_else_that_is_said() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new();
+    lab.r
+        .ip("rule add from 10.0.0.0/24 lookup 100 pref 100")
+        .unwrap();
+    lab.r
+        .ip("route add 203.0.113.0/24 via 10.0.0.2 table 100")
+        .unwrap();
+    let more = ["--engine", "xdp", "--bypass-policy-rules"];
+    let router = lab.run(&["r0", "r1"], &more);
+    roads(&lab, &router);
+    let output = router.explain(&["203.0.113.9", "--port", "r0", "--from", "10.0.0.2"]);
+    let said = text(&output);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    let different =
+        "DIFFERENT: we forward by r1 to 10.1.0.2; the kernel sends it by r0 to 10.0.0.2";
+    assert!(said.contains(different), "{said}");
+    // Of another source the rule says nothing.
+    router.explained(&["203.0.113.9", "--port", "r0", "--from", "10.77.0.2"]);
+}
+
+#[test]
 fn what_keeps_a_port_with_the_kernel_is_named() {
     if !is_root() {
         return;
