@@ -67,18 +67,14 @@ fn keys(page: &mut String) {
 
 fn metrics(page: &mut String) {
     let row = |family: &router::management_plane::metrics::Family| {
-        let total = if family.kind == "counter" {
-            "_total"
-        } else {
-            ""
-        };
         vec![
-            code(&format!("{}{total}", family.name)),
+            code(&format!("{}{}", family.name, family.suffix())),
             family.kind.to_owned(),
             family.help.to_owned(),
         ]
     };
-    let before = "What a running router serves at `/metrics`, as OpenMetrics text.";
+    let before = "What a running router serves at `/metrics`: as OpenMetrics text for who accepts it, \
+                  else as\nPrometheus text.";
     let rows: Vec<_> = FAMILIES.iter().map(row).collect();
     let names = ["metric", "type", "what it counts"];
     table(page, "Metrics", before, &names, &rows);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use router::control_plane::follower::Follower;
 use router::engine::Counters;
+use router::management_plane::metrics::{Fitness, Format};
 use router::management_plane::pieces::{Pieces, STEPS};
 use router::management_plane::{answers, metrics};
 use serde_json::Value;
@@ -132,7 +133,12 @@ fn neighbours_and_metrics_are_said_in_pieces() {
         times.retain(|address, _| address.starts_with("10."));
         assert!(times.len() as u32 >= NEIGHBOURS && times.values().all(|times| *times == 1));
         assert!(turns > 0);
-        let page = metrics::page(follower, &Arc::new(Counters::default()));
+        let page = metrics::page(
+            follower,
+            &Arc::new(Counters::default()),
+            Fitness::default(),
+            Format::OpenMetrics,
+        );
         let (page, pieces) = all(page, follower, |_| {});
         assert!(
             page.ends_with("# EOF\n") && page.contains("corelane_routes{"),

@@ -1,5 +1,5 @@
 //! A strict reader of `OpenMetrics` text (the specification's version 1.0.0, of which the sections
-//! are named), as far as counters and gauges go.
+//! are named), as far as counters, gauges and infos go.
 
 use std::collections::HashSet;
 
@@ -58,7 +58,7 @@ pub(crate) fn parse(page: &str) -> Result<Vec<Sample>, String> {
                 return wrong("metadata after a sample of its family");
             }
             match word {
-                "TYPE" if family.kind.is_none() && ["counter", "gauge"].contains(&rest) => {
+                "TYPE" if family.kind.is_none() && ["counter", "gauge", "info"].contains(&rest) => {
                     family.kind = Some(rest.to_owned());
                 }
                 "HELP" if !family.helped && is_escaped(rest) => family.helped = true,
@@ -74,11 +74,12 @@ pub(crate) fn parse(page: &str) -> Result<Vec<Sample>, String> {
             return wrong("a sample without a type");
         };
         // 5.2.1: a counter's samples end with _total and never fall below zero.
-        let name = if kind == "counter" {
-            format!("{}_total", family.name)
-        } else {
-            family.name.clone()
+        let suffix = match kind.as_str() {
+            "counter" => "_total",
+            "info" => "_info",
+            _ => "",
         };
+        let name = format!("{}{suffix}", family.name);
         if sample.name != name {
             return wrong("a sample of another family");
         }

@@ -39,23 +39,8 @@ fn the_metrics_page_is_open_metrics_to_the_letter() {
     lab.ping("10.1.0.2");
     lab.ping("2001:db8:1::2");
     assert_eq!(router.verify()["different"], 0);
-    let page = lab
-        .r
-        .enter(|| {
-            use std::io::{Read, Write};
-            let mut stream = std::net::TcpStream::connect("127.0.0.1:9470").unwrap();
-            stream
-                .write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
-                .unwrap();
-            let mut page = String::new();
-            stream.read_to_string(&mut page).unwrap();
-            page
-        })
-        .unwrap();
-    assert!(
-        page.starts_with("HTTP/1.1 200 OK\r\n") && page.ends_with("# EOF\n"),
-        "{page}"
-    );
+    let page = metrics(&lab, "Accept: application/openmetrics-text\r\n");
+    assert!(page.ends_with("# EOF\n"), "{page}");
     let (head, page) = page.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
     assert!(
@@ -63,6 +48,7 @@ fn the_metrics_page_is_open_metrics_to_the_letter() {
         "{head}"
     );
     let samples = open_metrics::parse(page).unwrap_or_else(|error| panic!("{error} in\n{page}"));
+    is_known_to_promtool(&lab);
     // Over all cores, of which any may have had the frames.
     let value = |name: &str, label: &str| -> f64 {
         let wanted =
@@ -86,6 +72,15 @@ fn the_metrics_page_is_open_metrics_to_the_letter() {
         ("corelane_routes", "family=\"ipv6\""),
         ("corelane_table_received_frames_total", "table=\"254\""),
         ("corelane_table_forwarded_bytes_total", "vrf=\"\""),
+        ("corelane_build_info", "engine=\""),
+        ("corelane_healthy", ""),
+        ("process_cpu_seconds_total", ""),
+        ("process_resident_memory_bytes", ""),
+        ("process_virtual_memory_bytes", ""),
+        ("process_open_fds", ""),
+        ("process_max_fds", ""),
+        ("process_threads", ""),
+        ("process_start_time_seconds", ""),
     ] {
         assert!(value(name, label) > 0.0, "{name}");
     }
@@ -101,6 +96,41 @@ fn the_metrics_page_is_open_metrics_to_the_letter() {
     ] {
         assert!(value(name, label) >= 0.0, "{name}");
     }
+}
+
+/// Head and page of the metrics for who sends these lines.
+fn metrics(lab: &Lab, lines: &str) -> String {
+    use std::io::{Read, Write};
+    let ask = || {
+        let mut stream = std::net::TcpStream::connect("127.0.0.1:9470").unwrap();
+        write!(stream, "GET /metrics HTTP/1.1\r\nHost: x\r\n{lines}\r\n").unwrap();
+        let mut page = String::new();
+        stream.read_to_string(&mut page).unwrap();
+        page
+    };
+    lab.r.enter(ask).unwrap()
+}
+
+/// What a client gets who accepts anything is Prometheus text, and nothing in it is unusual.
+fn is_known_to_promtool(lab: &Lab) {
+    let page = metrics(lab, "Accept: */*\r\n");
+    let (head, page) = page.split_once("\r\n\r\n").unwrap();
+    assert!(
+        head.contains("Content-Type: text/plain; version=0.0.4; charset=utf-8"),
+        "{head}"
+    );
+    if !needs::program("promtool") {
+        return;
+    }
+    let file = lab.directory.path().join("page");
+    std::fs::write(&file, page).unwrap();
+    let output = Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(std::fs::File::open(&file).unwrap())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && said.is_empty(), "{said}\n{page}");
 }
 
 fn corelane(lab: &Lab, words: &[&str]) -> Command {

@@ -59,8 +59,8 @@ impl Instance {
             Question::Show(words) => self.show(&words),
             Question::TakeOver(words, stream) => return self.offer(stream, &words),
             Question::Health => Ok(self.health().into()),
-            Question::Metrics => Ok(match self.counters_for_metrics() {
-                Ok(counters) => metrics::page(&self.follower, &counters),
+            Question::Metrics(format) => Ok(match self.counters_for_metrics() {
+                Ok(counters) => metrics::page(&self.follower, &counters, self.fitness(), format),
                 Err(error) => format!("# {error}\n# EOF\n").into(),
             }),
             Question::More(rest) => Ok(rest),

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use super::Instance;
 use crate::log::{Level, log};
 use crate::management_plane::forms::{self, Health, Held};
+use crate::management_plane::metrics::Fitness;
 
 /// How often the conditions are looked at.
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -118,13 +119,24 @@ impl Instance {
             holds: condition.fails.is_none(),
             reason: condition.fails.clone(),
         });
+        let Fitness { healthy, ready, .. } = self.fitness();
         forms::line(&Health {
             schema: forms::HEALTH,
-            healthy: self.vouching.silence(Instant::now()).is_none(),
-            ready: self.readiness.ready.answer == Some(true) && !draining,
+            healthy,
+            ready,
             draining,
             conditions: conditions.collect(),
         })
+    }
+
+    /// Whether traffic may come.
+    pub(super) fn fitness(&self) -> Fitness {
+        let draining = self.readiness.draining;
+        Fitness {
+            healthy: self.vouching.silence(Instant::now()).is_none(),
+            ready: self.readiness.ready.answer == Some(true) && !draining,
+            draining,
+        }
     }
 
     fn conditions(&self, now: Instant) -> Vec<Condition> {

@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!  config     the TOML file: every key, validated before anything starts
-//!  server     a UNIX socket (JSON) and HTTP on loopback (`OpenMetrics`);
-//!             asks the control plane's thread
+//!  server     a UNIX socket (JSON) and HTTP; asks the control plane's thread
+//!  http       what is served by HTTP
 //!  pieces     an answer of any length, some hundred rows at a time
 //!  answers    what `corelane show` prints
 //!  explain    what becomes of a packet, step by step
@@ -19,6 +19,7 @@ pub mod client;
 pub mod config;
 pub mod explain;
 pub mod forms;
+mod http;
 pub mod metrics;
 pub mod pieces;
 pub mod server;

@@ -1,4 +1,4 @@
-//! Answers people while the router runs: JSON on a UNIX socket, `OpenMetrics` by HTTP on loopback.
+//! Answers people while the router runs: JSON on a UNIX socket, and HTTP ([`super::http`]).
 //!
 //! The threads here own nothing of the router. They hand a question to the control plane's
 //! thread, which takes one in a turn, pass on the piece of the answer that it makes, and ask for
@@ -17,15 +17,17 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
+use super::http;
+use super::metrics::Format;
 use super::pieces::{Piece, Pieces};
 use crate::take_over;
 
 /// How long a client may take for its question, and again to read the answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 /// Clients served at once by each socket; one more is turned away.
 const CLIENTS: usize = 32;
 /// A question is one line, and no longer than this.
-const LONGEST_QUESTION: u64 = 4096;
+pub(super) const LONGEST_QUESTION: u64 = 4096;
 /// The same of one that holds a frame, of which each byte is two.
 const LONGEST_WITH_FRAME: u64 = LONGEST_QUESTION + (2 << 16);
 
@@ -35,7 +37,7 @@ pub enum Question {
     /// `corelane show …`, as words.
     Show(Vec<String>),
     /// The metrics page.
-    Metrics,
+    Metrics(Format),
     /// Whether it is healthy and ready, in one piece.
     Health,
     /// The next piece of an answer.
@@ -154,7 +156,7 @@ impl Server {
         let (sender, waker) = (self.sender.clone(), self.waker.try_clone()?);
         let next = move || listener.accept().map(|(stream, _)| stream);
         serve_each("metrics", next, move |stream| {
-            serve_http(stream, &sender, &waker)
+            http::serve(stream, &sender, &waker)
         })
     }
 }
@@ -169,13 +171,13 @@ impl Drop for Server {
 }
 
 /// A client's stream, on which everything together takes no longer than until `end`.
-struct Patient<S> {
+pub(super) struct Patient<S> {
     stream: S,
-    end: Instant,
+    pub(super) end: Instant,
 }
 
 /// A stream whose reads and writes end.
-trait Timed: Read + Write + Send + 'static {
+pub(super) trait Timed: Read + Write + Send + 'static {
     fn limit(&self, time: Duration) -> io::Result<()>;
 }
 
@@ -254,7 +256,7 @@ fn serve_each<S: Timed>(
 }
 
 /// Asks, and takes the first piece of the answer.
-fn ask_once(
+pub(super) fn ask_once(
     question: Question,
     sender: &Sender<Asked>,
     mut waker: &UnixStream,
@@ -273,7 +275,7 @@ fn stopping() -> io::Error {
 }
 
 /// Asks, and passes on what is answered.
-fn ask<S: Timed>(
+pub(super) fn ask<S: Timed>(
     mut question: Question,
     sender: &Sender<Asked>,
     waker: &UnixStream,
@@ -313,57 +315,6 @@ fn serve_unix(
         return waker.write(&[0]).map(drop);
     }
     ask(Question::Show(words), sender, waker, &mut stream)
-}
-
-fn serve_http<S: Timed>(
-    mut stream: Patient<S>,
-    sender: &Sender<Asked>,
-    waker: &UnixStream,
-) -> io::Result<()> {
-    let mut lines = BufReader::new((&mut stream).take(LONGEST_QUESTION)).lines();
-    let request = lines.next().transpose()?.unwrap_or_default();
-    // A connection that is closed with bytes unread is reset, and its answer cut off.
-    let _end = lines.map_while(Result::ok).find(String::is_empty);
-    let mut words = request.split_whitespace();
-    let (method, path) = (words.next(), words.next());
-    let (status, kind, body) = match (method, path) {
-        (Some("GET"), Some("/metrics")) => {
-            let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-            ("200 OK", kind, None)
-        }
-        (Some("GET"), Some(path @ ("/healthz" | "/readyz"))) => {
-            let health = ask_once(Question::Health, sender, waker)?.text;
-            let wanted = if path == "/readyz" {
-                "\"ready\":true"
-            } else {
-                "\"healthy\":true"
-            };
-            let status = if health.contains(wanted) {
-                "200 OK"
-            } else {
-                "503 Service Unavailable"
-            };
-            (status, "application/json", Some(health))
-        }
-        (Some("GET"), _) => (
-            "404 Not Found",
-            "text/plain",
-            Some("/metrics, /healthz and /readyz are here\n".to_owned()),
-        ),
-        _ => (
-            "405 Method Not Allowed",
-            "text/plain",
-            Some("only GET is understood\n".to_owned()),
-        ),
-    };
-    stream.end = Instant::now() + PATIENCE;
-    // How long the page will be, nobody knows: it ends with its last line and the connection.
-    let head = format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nConnection: close\r\n\r\n");
-    stream.write_all(head.as_bytes())?;
-    match body {
-        Some(body) => stream.write_all(body.as_bytes()),
-        None => ask(Question::Metrics, sender, waker, &mut stream),
-    }
 }
 
 #[cfg(test)]

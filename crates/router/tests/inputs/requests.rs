@@ -96,7 +96,7 @@ impl Answering {
             let is_answered = !ready[1].revents().is_empty();
             if let Some(asked) = self.server.take() {
                 let pieces = match asked.question {
-                    Question::Metrics => "# EOF\n".to_owned().into(),
+                    Question::Metrics(_) => "# EOF\n".to_owned().into(),
                     Question::Health => "{}\n".to_owned().into(),
                     Question::Show(words) => {
                         let words: Vec<&str> = words.iter().map(String::as_str).collect();

@@ -3,12 +3,23 @@
 /// What a family counts by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Family {
-    /// Its name, to which samples of a counter add `_total`.
+    /// Its name, to which samples add [`Family::suffix`].
     pub name: &'static str,
-    /// `counter` or `gauge`.
+    /// `counter`, `gauge` or `info`.
     pub kind: &'static str,
     /// What it counts, without the full stop.
     pub help: &'static str,
+}
+
+impl Family {
+    /// What samples have behind its name.
+    pub fn suffix(&self) -> &'static str {
+        match self.kind {
+            "counter" => "_total",
+            "info" => "_info",
+            _ => "",
+        }
+    }
 }
 
 macro_rules! families {
@@ -24,9 +35,14 @@ macro_rules! families {
     };
     (Counter) => { "counter" };
     (Gauge) => { "gauge" };
+    (Info) => { "info" };
 }
 
 families! {
+    BUILD = "corelane_build", Info, "Version of the program, and the engine that it runs";
+    READY = "corelane_ready", Gauge, "1: it does all that it was asked to, and may have traffic";
+    HEALTHY = "corelane_healthy", Gauge, "1: somebody vouches for the routes";
+    DRAINING = "corelane_draining", Gauge, "1: somebody wants it out of traffic";
     RECEIVED_FRAMES = "corelane_received_frames", Counter, "Frames received, by port and core";
     RECEIVED_BYTES = "corelane_received_bytes", Counter,
         "Bytes received without FCS, by port and core";
@@ -76,4 +92,13 @@ families! {
         "1: the latest comparison with the kernel found no difference";
     VERIFY_DIFFERENT = "corelane_verify_different", Gauge, "Answers that differed in it";
     VERIFY_COMPARED = "corelane_verify_compared", Gauge, "Answers compared in it";
+    PROCESS_CPU = "process_cpu_seconds", Counter,
+        "Time of cores that the process has used, without the packet programs in the kernel";
+    PROCESS_RESIDENT = "process_resident_memory_bytes", Gauge, "Resident memory of the process";
+    PROCESS_VIRTUAL = "process_virtual_memory_bytes", Gauge, "Virtual memory of the process";
+    PROCESS_OPEN = "process_open_fds", Gauge, "Descriptors that are open";
+    PROCESS_MOST_OPEN = "process_max_fds", Gauge, "Descriptors that may be open";
+    PROCESS_THREADS = "process_threads", Gauge, "Threads of the process";
+    PROCESS_START = "process_start_time_seconds", Gauge,
+        "When the process started, in seconds since 1970";
 }

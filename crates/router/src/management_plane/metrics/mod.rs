@@ -1,6 +1,9 @@
-//! The router's counters as `OpenMetrics` text (version 1.0.0), for Prometheus and its like.
+//! The router's counters for Prometheus and its like: as `OpenMetrics` text (version 1.0.0) for who
+//! accepts it, else as Prometheus text (version 0.0.4). Samples are the same in both.
 
 mod families;
+mod format;
+mod process;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -8,27 +11,62 @@ use std::sync::Arc;
 use fastpath::forward::{LinkCount, PortCount};
 
 pub use self::families::{FAMILIES, Family};
+pub use self::format::Format;
 use super::answers::resident;
 use super::pieces::{Pieces, each};
 use crate::control_plane::follower::Follower;
 use crate::control_plane::model::LinkKind;
 use crate::engine::Counters;
 
+/// Whether traffic may come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Fitness {
+    /// Somebody vouches for the routes.
+    pub healthy: bool,
+    /// It does all that it was asked to.
+    pub ready: bool,
+    /// Somebody wants it out of traffic.
+    pub draining: bool,
+}
+
 /// The page, by counters that were read now or a moment ago.
-pub fn page(follower: &Follower, counters: &Arc<Counters>) -> Pieces {
-    let mut page = Page::default();
+pub fn page(
+    follower: &Follower,
+    counters: &Arc<Counters>,
+    fitness: Fitness,
+    format: Format,
+) -> Pieces {
+    let mut page = Page {
+        format,
+        ..Page::default()
+    };
+    state(follower, fitness, &mut page);
     traffic(follower, counters, &mut page);
     vlans_and_tables(counters, &mut page);
     mirror(follower, &mut page);
     if let Some(result) = follower.verified() {
         let equal = f64::from(u8::from(result.different == 0));
-        page.gauge(families::VERIFY_EQUAL, equal);
-        page.gauge(families::VERIFY_DIFFERENT, result.different as f64);
-        page.gauge(families::VERIFY_COMPARED, result.compared as f64);
+        page.single(families::VERIFY_EQUAL, equal);
+        page.single(families::VERIFY_DIFFERENT, result.different as f64);
+        page.single(families::VERIFY_COMPARED, result.compared as f64);
     }
+    process::write(&mut page);
     page.text.push_str("# EOF\n");
     page.pieces.text(page.text);
     page.pieces
+}
+
+fn state(follower: &Follower, fitness: Fitness, page: &mut Page) {
+    page.family(families::BUILD);
+    let labels = [
+        ("version", env!("CARGO_PKG_VERSION").to_owned()),
+        ("engine", follower.engine().name().to_owned()),
+    ];
+    page.sample(&labels, 1.0);
+    let flag = |holds: bool| f64::from(u8::from(holds));
+    page.single(families::READY, flag(fitness.ready));
+    page.single(families::HEALTHY, flag(fitness.healthy));
+    page.single(families::DRAINING, flag(fitness.draining));
 }
 
 /// Picks one figure of a port.
@@ -151,43 +189,43 @@ fn mirror(follower: &Follower, page: &mut Page) {
     let (mirror, health) = (follower.mirror(), follower.health());
     let (v4, v6) = mirror.routes();
     page.family(families::ROUTES);
-    page.sample("", &[("family", "ipv4".to_owned())], v4 as f64);
-    page.sample("", &[("family", "ipv6".to_owned())], v6 as f64);
-    page.gauge(families::NEXT_HOPS, mirror.next_hops().in_use() as f64);
+    page.sample(&[("family", "ipv4".to_owned())], v4 as f64);
+    page.sample(&[("family", "ipv6".to_owned())], v6 as f64);
+    page.single(families::NEXT_HOPS, mirror.next_hops().in_use() as f64);
     page.family(families::NOT_CARRIED);
     for (what, count) in follower.not_carried().kinds() {
-        page.sample("", &[("what", what.to_owned())], count as f64);
+        page.sample(&[("what", what.to_owned())], count as f64);
     }
     let rooms = follower.engine().room();
     page.family(families::ROOM);
     for room in &rooms {
-        page.sample("", &[("what", room.what.to_owned())], room.size as f64);
+        page.sample(&[("what", room.what.to_owned())], room.size as f64);
     }
     page.family(families::ROOM_USED);
     for room in &rooms {
-        page.sample("", &[("what", room.what.to_owned())], room.used as f64);
+        page.sample(&[("what", room.what.to_owned())], room.used as f64);
     }
     let failed = follower.engine().failed_ports();
     page.family(families::PORT_FAILED);
     for name in mirror.around().port_names() {
         let is_failed = failed.iter().any(|(port, _)| port == name);
         let labels = [("port", escaped(name))];
-        page.sample("", &labels, f64::from(u8::from(is_failed)));
+        page.sample(&labels, f64::from(u8::from(is_failed)));
     }
     page.family(families::FAILED);
     for (what, _) in health.troubles.all() {
-        page.sample("", &[("what", what.to_owned())], 1.0);
+        page.sample(&[("what", what.to_owned())], 1.0);
     }
-    page.gauge(families::MIRROR_LAG, health.lag.as_secs_f64());
-    page.gauge(families::MIRROR_LAG_MAX, health.lag_max.as_secs_f64());
-    page.counter(families::MIRROR_MESSAGES, health.messages as f64);
-    page.counter(families::MIRROR_RESYNCS, health.resyncs as f64);
-    page.counter(families::MIRROR_OVERRUNS, health.overruns as f64);
-    page.gauge(
+    page.single(families::MIRROR_LAG, health.lag.as_secs_f64());
+    page.single(families::MIRROR_LAG_MAX, health.lag_max.as_secs_f64());
+    page.single(families::MIRROR_MESSAGES, health.messages as f64);
+    page.single(families::MIRROR_RESYNCS, health.resyncs as f64);
+    page.single(families::MIRROR_OVERRUNS, health.overruns as f64);
+    page.single(
         families::MEMORY,
         follower.engine().answers().memory() as f64,
     );
-    page.gauge(families::RESIDENT, resident() as f64);
+    page.single(families::RESIDENT, resident() as f64);
 }
 
 fn escaped(value: &str) -> String {
@@ -205,8 +243,9 @@ type Row = (Vec<(&'static str, String)>, u64);
 struct Page {
     pieces: Pieces,
     text: String,
-    /// The name of the latest family.
-    family: &'static str,
+    format: Format,
+    /// The name of the latest family's samples.
+    name: String,
 }
 
 impl Page {
@@ -217,36 +256,34 @@ impl Page {
         row: impl Fn(&Follower, K) -> Option<Row> + Send + 'static,
     ) {
         self.pieces.text(std::mem::take(&mut self.text));
-        let family = self.family;
+        let name = self.name.clone();
         self.pieces.part(each(keys, move |follower, key, text| {
             if let Some((labels, value)) = row(follower, key) {
-                sample(text, family, "_total", &labels, value as f64);
+                sample(text, &name, &labels, value as f64);
             }
         }));
     }
 
-    fn family(&mut self, Family { name, kind, help }: Family) {
-        self.family = name;
+    fn family(&mut self, family: Family) {
+        self.name = format!("{}{}", family.name, family.suffix());
+        let (name, kind) = self.format.metadata(family);
+        let help = family.help;
         // Writing to a string does not fail.
         let _ = writeln!(self.text, "# TYPE {name} {kind}\n# HELP {name} {help}.");
     }
 
-    fn sample(&mut self, suffix: &str, labels: &[(&str, String)], value: f64) {
-        sample(&mut self.text, self.family, suffix, labels, value);
+    fn sample(&mut self, labels: &[(&str, String)], value: f64) {
+        sample(&mut self.text, &self.name, labels, value);
     }
 
-    fn gauge(&mut self, family: Family, value: f64) {
+    /// A family of one sample.
+    fn single(&mut self, family: Family, value: f64) {
         self.family(family);
-        self.sample("", &[], value);
-    }
-
-    fn counter(&mut self, family: Family, value: f64) {
-        self.family(family);
-        self.sample("_total", &[], value);
+        self.sample(&[], value);
     }
 }
 
-fn sample(text: &mut String, family: &str, suffix: &str, labels: &[(&str, String)], value: f64) {
+fn sample(text: &mut String, name: &str, labels: &[(&str, String)], value: f64) {
     let labels: Vec<String> = labels
         .iter()
         .map(|(key, value)| format!("{key}=\"{value}\""))
@@ -256,5 +293,5 @@ fn sample(text: &mut String, family: &str, suffix: &str, labels: &[(&str, String
     } else {
         format!("{{{}}}", labels.join(","))
     };
-    let _ = writeln!(text, "{family}{suffix}{labels} {value}");
+    let _ = writeln!(text, "{name}{labels} {value}");
 }
