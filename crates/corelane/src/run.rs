@@ -55,7 +55,8 @@ pub(crate) struct Arguments {
     /// Where its socket is [default: /run/corelane]
     #[arg(long, value_name = "DIRECTORY")]
     run_directory: Option<PathBuf>,
-    /// Address on loopback that serves the metrics; empty for none [default: 127.0.0.1:9470]
+    /// Address that serves the metrics; beyond loopback with the key metrics-allow; empty for none
+    /// [default: 127.0.0.1:9470]
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<Metrics>,
     /// How long routes are used when this process has fallen silent, then the kernel forwards; 0:

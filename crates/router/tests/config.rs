@@ -80,8 +80,19 @@ fn errors_name_file_line_key_and_what_is_allowed() {
         (
             "ports = [\"r0\"]\nmetrics = \"0.0.0.0:80\"\n",
             2,
-            "metrics = \"0.0.0.0:80\": allowed is an address on loopback",
+            "metrics = \"0.0.0.0:80\": beyond loopback only with metrics-allow",
         ),
+        (
+            "ports = [\"r0\"]\nmetrics = \"localhost\"\n",
+            2,
+            "metrics = \"localhost\": allowed is an address with its port",
+        ),
+        (
+            "ports = [\"r0\"]\nmetrics-allow = [\"192.0.2.1/24\"]\n",
+            2,
+            "\"192.0.2.1/24\": ",
+        ),
+        ("metrics-allow = 7\n", 1, "allowed are a list of addresses"),
         (
             "ports = [\"r0\"]\ninstance = \"../x\"\n",
             2,
@@ -179,4 +190,24 @@ fn assert_refused(text: &str, line: usize, word: &str) {
     let shown = error.to_string();
     assert!(shown.starts_with(&format!("a.toml:{line}: ")), "{shown}");
     assert!(shown.contains(word), "{word:?} is not in {shown:?}");
+}
+
+#[test]
+fn who_may_read_the_metrics_is_told_by_address() {
+    let text = "ports = [\"r0\"]\nmetrics = \"[::]:9470\"\nmetrics-allow = [\"192.0.2.0/24\", \
+                \"2001:db8::7\"]\n";
+    let config = Config::parse(text, "x").unwrap();
+    let admits = |client: &str| config.metrics_allow.admits(client.parse().unwrap());
+    for client in [
+        "192.0.2.9",
+        "::ffff:192.0.2.9",
+        "2001:db8::7",
+        "127.0.0.1",
+        "::1",
+    ] {
+        assert!(admits(client), "{client}");
+    }
+    for client in ["192.0.3.9", "::ffff:192.0.3.9", "2001:db8::8", "fe80::1"] {
+        assert!(!admits(client), "{client}");
+    }
 }

@@ -24,7 +24,7 @@ impl Instance {
                     "it is tried again; corelane show, top and verify do not reach this router \
                      until then: look at run-directory",
                 ),
-                Place::Metrics(_) => (
+                Place::Metrics(..) => (
                     "serving the metrics",
                     "it is tried again; end what holds the address (ss -ltnp), or give another: \
                      --metrics",

@@ -123,7 +123,9 @@ impl Instance {
         taking: Option<Taking>,
     ) -> io::Result<Self> {
         let mut server = Server::new()?;
-        let mut unserved: Vec<Place> = config.metrics.0.map(Place::Metrics).into_iter().collect();
+        let metrics = config.metrics.0;
+        let metrics = metrics.map(|address| Place::Metrics(address, config.metrics_allow.clone()));
+        let mut unserved: Vec<Place> = metrics.into_iter().collect();
         let control = Place::Control(config.socket());
         // The running one answers there until it ends.
         let listens = taking.is_none().then(|| server.listen(&control));

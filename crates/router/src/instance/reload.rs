@@ -40,17 +40,19 @@ impl Instance {
                 instance,
                 run_directory,
                 metrics,
+                metrics_allow,
                 busy_poll,
                 long_frames,
                 ..
             } = config.clone();
             let room = config.capacity();
-            let fixed = (engine, require, instance, run_directory, metrics);
+            let served = (instance, run_directory, metrics, metrics_allow);
+            let fixed = (engine, require, served);
             (fixed, busy_poll, long_frames, room)
         };
         if fixed(&config) != fixed(&before) {
-            let what = "engine, require, instance, run-directory, metrics, busy-poll, long-frames and the sizes \
-                        change at the next start";
+            let what = "engine, require, instance, run-directory, metrics, metrics-allow, busy-poll, \
+                        long-frames and the sizes change at the next start";
             log!(Level::Warning, "reload", what);
         }
         let ports = if config.ports == before.ports {

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
+use super::config::Allow;
 use super::http;
 use super::metrics::Format;
 use super::pieces::{Piece, Pieces};
@@ -60,8 +61,8 @@ pub struct Asked {
 pub enum Place {
     /// A UNIX socket, for people.
     Control(PathBuf),
-    /// Metrics, by HTTP.
-    Metrics(SocketAddr),
+    /// Metrics, by HTTP, for these.
+    Metrics(SocketAddr, Allow),
 }
 
 /// The listening sockets and the questions that came in.
@@ -112,7 +113,7 @@ impl Server {
     pub fn listen(&mut self, place: &Place) -> io::Result<()> {
         match place {
             Place::Control(path) => self.listen_unix(path),
-            Place::Metrics(address) => self.listen_http(*address),
+            Place::Metrics(address, allow) => self.listen_http(*address, allow.clone()),
         }
     }
 
@@ -145,16 +146,23 @@ impl Server {
         })
     }
 
-    /// Serves the metrics by HTTP.
+    /// Serves the metrics by HTTP. Who is not allowed has the connection closed.
     ///
     /// # Errors
     /// When the address is taken.
-    pub fn listen_http(&mut self, address: SocketAddr) -> io::Result<()> {
+    pub fn listen_http(&mut self, address: SocketAddr, allow: Allow) -> io::Result<()> {
         let listener = TcpListener::bind(address).map_err(|error| {
             io::Error::new(error.kind(), format!("metrics on {address}: {error}"))
         })?;
         let (sender, waker) = (self.sender.clone(), self.waker.try_clone()?);
-        let next = move || listener.accept().map(|(stream, _)| stream);
+        let next = move || {
+            loop {
+                let (stream, client) = listener.accept()?;
+                if allow.admits(client.ip()) {
+                    return Ok(stream);
+                }
+            }
+        };
         serve_each("metrics", next, move |stream| {
             http::serve(stream, &sender, &waker)
         })

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use router::control_plane::follower::Follower;
 use router::management_plane::answers;
+use router::management_plane::config::Allow;
 use router::management_plane::server::{Question, Server};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
@@ -37,7 +38,7 @@ impl Answering {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let metrics = free.local_addr().unwrap();
         drop(free);
-        server.listen_http(metrics).unwrap();
+        server.listen_http(metrics, Allow::default()).unwrap();
         Self {
             server,
             follower: Follower::start(&[], Box::new(Recording::new())).unwrap(),

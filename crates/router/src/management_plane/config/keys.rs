@@ -44,7 +44,7 @@ const fn key(
 }
 
 /// All of them.
-pub const KEYS: [Key; 28] = [
+pub const KEYS: [Key; 29] = [
     key(
         "ports",
         "",
@@ -121,6 +121,13 @@ pub const KEYS: [Key; 28] = [
         values::METRICS_ALLOWED,
         "Where the metrics are served",
         |config| quoted(&config.metrics.to_string()),
+    ),
+    key(
+        "metrics-allow",
+        "",
+        values::ALLOW_ALLOWED,
+        "Who may read the metrics beside this machine",
+        |config| config.metrics_allow.to_string(),
     ),
     key(
         "verify-seconds",

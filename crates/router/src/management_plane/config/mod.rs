@@ -18,7 +18,7 @@ use crate::engine::{EngineKind, Require, SocketOptions};
 
 pub use self::drain::Routing;
 pub use self::keys::{KEYS, Key};
-pub use self::values::{InstanceName, Metrics, Stale};
+pub use self::values::{Allow, InstanceName, Metrics, Stale};
 
 /// A configuration; [`Config::check`] says what no single key can.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -49,10 +49,11 @@ pub struct Config {
     pub instance: InstanceName,
     /// `run-directory`: where the socket is (default `/run/corelane`).
     pub run_directory: PathBuf,
-    /// `metrics`: address that serves `OpenMetrics`, on loopback (default `127.0.0.1:9470`);
-    /// empty: none.
+    /// `metrics`: address that serves the metrics (default `127.0.0.1:9470`); empty: none.
     #[serde(deserialize_with = "values::from_text")]
     pub metrics: Metrics,
+    /// `metrics-allow`: who may read them beside this machine (default nobody).
+    pub metrics_allow: Allow,
     /// `verify-seconds`: time between comparisons with the kernel (default 300); 0: never.
     #[serde(rename = "verify-seconds", deserialize_with = "values::seconds")]
     pub verify: Option<Duration>,
@@ -111,6 +112,7 @@ impl Default for Config {
             instance: InstanceName::default(),
             run_directory: PathBuf::from("/run/corelane"),
             metrics: Metrics::default(),
+            metrics_allow: Allow::default(),
             verify: Some(Duration::from_mins(5)),
             stale: Stale::default(),
             punt_limits: PuntLimits::default(),
@@ -244,6 +246,15 @@ impl Config {
             if !(least..=most).contains(&size) {
                 return Err(format!("{key} = {size}: allowed are {least} to {most}"));
             }
+        }
+        if let Some(address) = self.metrics.0
+            && !address.ip().is_loopback()
+            && self.metrics_allow.is_empty()
+        {
+            return Err(format!(
+                "metrics = \"{address}\": beyond loopback only with metrics-allow, which names who \
+                 may read them"
+            ));
         }
         self.check_drain()?;
         if self.busy_poll && self.engine != EngineKind::AfXdp {

@@ -1,11 +1,12 @@
 //! Values with rules of their own; file and command line read them by the same types.
 
 use std::fmt::{self, Display, Formatter};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
+use fib::IpPrefix;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
@@ -13,7 +14,10 @@ use serde::{Deserialize, Deserializer};
 pub(super) const INSTANCE_ALLOWED: &str = "allowed are 1 to 32 letters, digits, - and _";
 /// What `metrics` may be.
 pub(super) const METRICS_ALLOWED: &str =
-    "allowed is an address on loopback with its port, such as \"127.0.0.1:9470\", or \"\" for none";
+    "allowed is an address with its port, such as \"127.0.0.1:9470\", or \"\" for none";
+/// What `metrics-allow` may be.
+pub(super) const ALLOW_ALLOWED: &str =
+    "allowed are a list of addresses and prefixes, such as [\"192.0.2.0/24\", \"2001:db8::1\"]";
 /// What `stale-milliseconds` may be.
 pub(super) const STALE_ALLOWED: &str = "allowed are 0 (for ever), 500 to 600000";
 /// The shortest bound: some times what a busy machine may keep the control plane waiting.
@@ -54,7 +58,7 @@ impl FromStr for InstanceName {
     }
 }
 
-/// The address of the metrics, on loopback; none for empty text.
+/// The address of the metrics; none for empty text. Beyond loopback it needs an [`Allow`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metrics(pub Option<SocketAddr>);
 
@@ -78,11 +82,58 @@ impl FromStr for Metrics {
         if text.is_empty() {
             return Ok(Self(None));
         }
-        let address = text.parse::<SocketAddr>().ok();
-        let local = address.filter(|address| address.ip().is_loopback());
-        local
+        let address = text.parse::<SocketAddr>();
+        address
             .map(|address| Self(Some(address)))
-            .ok_or(METRICS_ALLOWED)
+            .map_err(|_| METRICS_ALLOWED)
+    }
+}
+
+/// Who may read the metrics beside this machine itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(try_from = "Vec<String>")]
+pub struct Allow(Vec<IpPrefix>);
+
+impl Allow {
+    /// Is nobody else named?
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// May a client with this address read them?
+    pub fn admits(&self, client: IpAddr) -> bool {
+        // A socket of both families has IPv4 clients under IPv6 addresses.
+        let client = client.to_canonical();
+        client.is_loopback()
+            || self.0.iter().any(|prefix| match (prefix, client) {
+                (IpPrefix::V4(prefix), IpAddr::V4(client)) => prefix.contains(client.into()),
+                (IpPrefix::V6(prefix), IpAddr::V6(client)) => prefix.contains(client.into()),
+                _ => false,
+            })
+    }
+}
+
+impl TryFrom<Vec<String>> for Allow {
+    type Error = String;
+
+    fn try_from(texts: Vec<String>) -> Result<Self, Self::Error> {
+        let prefixes = texts.iter().map(|text| {
+            let whole = match text.parse::<IpAddr>() {
+                Ok(IpAddr::V4(_)) => format!("{text}/32"),
+                Ok(IpAddr::V6(_)) => format!("{text}/128"),
+                Err(_) => text.clone(),
+            };
+            whole.parse().map_err(|error| format!("{text:?}: {error}"))
+        });
+        prefixes.collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// As the file has it.
+impl Display for Allow {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        let texts: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        write!(out, "{texts:?}")
     }
 }
 
