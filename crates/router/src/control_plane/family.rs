@@ -27,7 +27,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use fib::{NextHop, Prefix};
 use hosts::Host;
 
+use super::digest::{self, Digest, Sum};
 use super::model::{DEFAULT_TABLE, LOCAL_TABLE, Placement, RouteKind, Way};
+use super::objects::Objects;
 use super::routed::Routed;
 use super::routes::{Alternative, RouteTable, Stored, WayId, Ways};
 use super::shared::Shared;
@@ -107,6 +109,57 @@ impl<A: Routed> Family<A> {
     pub fn best(&self, table: u32, prefix: Prefix<A>) -> Option<(&Stored, bool)> {
         let (way, more) = self.tables.get(&table)?.best(prefix)?;
         Some((self.ways.get(way)?, more))
+    }
+
+    /// The digest of the routes of a kernel table.
+    pub(crate) fn digest(&self, table: u32, objects: &Objects) -> Digest {
+        let mut by_text: HashMap<u128, Sum> = HashMap::new();
+        let sums = self.tables.get(&table).into_iter();
+        for (way, sum) in sums.flat_map(RouteTable::sums) {
+            if let Some(said) = self.said(way, objects) {
+                *by_text.entry(said).or_default() += sum;
+            }
+        }
+        let mut digest = Digest::default();
+        for (said, sum) in by_text {
+            digest.add(sum, said);
+        }
+        digest
+    }
+
+    /// The hash of what a way says to any box.
+    fn said(&self, way: WayId, objects: &Objects) -> Option<u128> {
+        let Stored { way, said, .. } = self.ways.get(way)?;
+        if way.object == 0 {
+            return *said;
+        }
+        let text = digest::said(way, &objects.hops(way.object))?;
+        Some(digest::of_text(&text))
+    }
+
+    /// What the best route of a prefix in a kernel table says to any box.
+    pub(crate) fn best_said(
+        &self,
+        table: u32,
+        prefix: Prefix<A>,
+        objects: &Objects,
+    ) -> Option<String> {
+        let (Stored { way, .. }, _) = self.best(table, prefix)?;
+        match way.object {
+            0 => digest::said(way, way.hops()),
+            object => digest::said(way, &objects.hops(object)),
+        }
+    }
+
+    /// The hash of that.
+    pub(crate) fn best_hash(
+        &self,
+        table: u32,
+        prefix: Prefix<A>,
+        objects: &Objects,
+    ) -> Option<u128> {
+        let (way, _) = self.tables.get(&table)?.best(prefix)?;
+        self.said(way, objects)
     }
 
     /// What the engine must answer for exactly this prefix; [`NextHop::NONE`]: nothing of its own.

@@ -9,6 +9,7 @@
 //!  routes         every route, 16 bytes each, and their ways; slots: the map under them
 //!  family         the answer for a prefix, composed of the kernel's tables, and neighbours as
 //!                 routes; shared: what families share, and from a way to its next hop
+//!  digest         whether two routers have the same routes
 //!  mirror         the state machine: events in, changes out
 //! ```
 //!
@@ -26,6 +27,7 @@
 //! ```
 
 pub mod buckets;
+pub mod digest;
 pub mod family;
 pub mod follower;
 pub mod guard;

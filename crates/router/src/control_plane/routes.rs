@@ -14,6 +14,7 @@ use std::collections::HashMap;
 
 use fib::{Address, NextHop, Prefix};
 
+use super::digest::{self, Sum, Sums};
 use super::model::{Placement, Way};
 use super::slots::Slots;
 
@@ -29,6 +30,9 @@ pub struct Stored {
     pub next_hop: NextHop,
     /// Set when the destinations themselves are on this link.
     pub connected: Option<u32>,
+    /// The hash of what it says to any box ([`super::digest::said`]); of a way by a nexthop object
+    /// none, since that changes.
+    pub said: Option<u128>,
     users: u32,
 }
 
@@ -72,10 +76,12 @@ impl Ways {
 
     /// Stores a way that [`Ways::find`] did not find, with one use.
     pub fn add(&mut self, way: Way, next_hop: NextHop, connected: Option<u32>) -> WayId {
+        let said = digest::said(&way, way.hops()).filter(|_| way.object == 0);
         let stored = Some(Stored {
             way: way.clone(),
             next_hop,
             connected,
+            said: said.map(|text| digest::of_text(&text)),
             users: 1,
         });
         let id = if let Some(id) = self.free.pop() {
@@ -156,6 +162,8 @@ pub struct RouteTable<A> {
     slots: Slots<A, Slot>,
     lists: HashMap<Prefix<A>, Vec<Alternative>>,
     lengths: Vec<u32>,
+    /// By the best way of each prefix.
+    sums: Sums,
 }
 
 impl<A: Address> Default for RouteTable<A> {
@@ -164,6 +172,7 @@ impl<A: Address> Default for RouteTable<A> {
             slots: Slots::default(),
             lists: HashMap::new(),
             lengths: vec![0; usize::from(A::BITS) + 1],
+            sums: Sums::default(),
         }
     }
 }
@@ -219,6 +228,7 @@ impl<A: Address> RouteTable<A> {
         let mut all = self.take(prefix);
         if all.is_empty() {
             self.lengths[usize::from(prefix.length())] += 1;
+            self.sums.change(prefix, None, Some(way));
             self.slots.insert(
                 prefix,
                 Slot {
@@ -228,6 +238,7 @@ impl<A: Address> RouteTable<A> {
             );
             return None;
         }
+        let before = all.first().map(|best| best.way);
         let first = |wanted: &dyn Fn(WayId) -> bool| all.iter().position(|other| wanted(other.way));
         let replaced = |other| placement == Placement::Replace && metric(other) == metric(way);
         let at = first(&|other| other == way)
@@ -243,13 +254,19 @@ impl<A: Address> RouteTable<A> {
             all.insert(at.unwrap_or(all.len()), new);
             None
         };
+        self.sums
+            .change(prefix, before, all.first().map(|best| best.way));
         self.keep(prefix, all);
         old
     }
 
     /// Takes the routes out for which `gone` holds; returns their ways.
     pub fn remove(&mut self, prefix: Prefix<A>, gone: impl Fn(&Alternative) -> bool) -> Vec<WayId> {
-        let (out, left): (Vec<_>, Vec<_>) = self.take(prefix).into_iter().partition(gone);
+        let all = self.take(prefix);
+        let before = all.first().map(|best| best.way);
+        let (out, left): (Vec<_>, Vec<_>) = all.into_iter().partition(gone);
+        let after = left.first().map(|best| best.way);
+        self.sums.change(prefix, before, after);
         if !out.is_empty() && left.is_empty() {
             self.slots.remove(prefix);
             self.lengths[usize::from(prefix.length())] -= 1;
@@ -302,6 +319,11 @@ impl<A: Address> RouteTable<A> {
         {
             other.mark = mark;
         }
+    }
+
+    /// The prefixes by their best way, summed up.
+    pub(super) fn sums(&self) -> impl Iterator<Item = (WayId, Sum)> {
+        self.sums.iter()
     }
 
     /// Every prefix that has a route.

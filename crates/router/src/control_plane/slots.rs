@@ -23,7 +23,7 @@ impl<A: Address, T> Default for Slots<A, T> {
 
 /// Neighbouring prefixes go to different parts (multiplicative hashing by the golden ratio, Knuth
 /// 6.4).
-fn part_of<A: Address>(prefix: Prefix<A>) -> usize {
+pub(super) fn part_of<A: Address>(prefix: Prefix<A>) -> usize {
     let bits = prefix.address().left_aligned();
     let folded = (bits >> 64) as u64 ^ bits as u64 ^ u64::from(prefix.length());
     (folded.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - PART_BITS)) as usize

@@ -7,7 +7,7 @@ use super::Instance;
 use crate::engine::{Counters, EngineError};
 use crate::management_plane::pieces::Pieces;
 use crate::management_plane::server::{Asked, Place, Question};
-use crate::management_plane::{answers, explain, metrics};
+use crate::management_plane::{answers, explain, metrics, node};
 
 /// How often the counters are read for metrics at most.
 const METRICS_PAUSE: Duration = Duration::from_millis(100);
@@ -63,6 +63,8 @@ impl Instance {
                 Ok(counters) => metrics::page(&self.follower, &counters, self.fitness(), format),
                 Err(error) => format!("# {error}\n# EOF\n").into(),
             }),
+            Question::Node => self.node().map(Pieces::from),
+            Question::Table(asked) => Ok(node::about(asked)),
             Question::More(rest) => Ok(rest),
         };
         let pieces = begun.unwrap_or_else(|error| answers::failed(error).into());
@@ -87,6 +89,19 @@ impl Instance {
         let failed = failed.map(|(port, error)| format!("port {port}: {error}"));
         let findings = self.findings.iter().map(|finding| finding.what.clone());
         findings.chain(engine.resting()).chain(failed).collect()
+    }
+
+    fn node(&mut self) -> Result<String, EngineError> {
+        let counters = self.counters_for_metrics()?;
+        let name = self.config.instance.to_string();
+        let (fitness, reasons) = (self.fitness(), self.readiness.reasons());
+        Ok(node::node(
+            &self.follower,
+            &counters,
+            name,
+            fitness,
+            reasons,
+        ))
     }
 
     /// Those of every core take a while to read, so who asks more often than [`METRICS_PAUSE`] gets

@@ -47,6 +47,12 @@ impl Readiness {
         }
     }
 
+    /// Why conditions do not hold.
+    pub(super) fn reasons(&self) -> Vec<String> {
+        let fails = |condition: &Condition| condition.fails.clone();
+        self.conditions.iter().filter_map(fails).collect()
+    }
+
     pub(super) fn is_draining(&self) -> bool {
         self.draining
     }

@@ -77,9 +77,17 @@ pub(super) fn serve<S: Timed>(
             };
             whole(&mut stream, status, JSON, &health)
         }
-        _ => {
-            let known = "/metrics, /healthz and /readyz are here\n";
-            whole(&mut stream, "404 Not Found", TEXT, known)
+        "/node" => {
+            let node = ask_once(Question::Node, sender, waker)?.text;
+            whole(&mut stream, "200 OK", JSON, &node)
+        }
+        path => {
+            let Ok(asked) = path.parse() else {
+                let known = "/metrics, /healthz, /readyz and /node are here\n";
+                return whole(&mut stream, "404 Not Found", TEXT, known);
+            };
+            head(&mut stream, "200 OK", JSON)?;
+            ask(Question::Table(asked), sender, waker, &mut stream)
         }
     }
 }

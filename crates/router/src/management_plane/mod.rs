@@ -10,6 +10,7 @@
 //!  explain    what becomes of a packet, step by step
 //!  forms      the forms of these answers
 //!  metrics    the same for a time-series database
+//!  node       what a router says to others' operators: how it does, by which routes
 //!  client     asks a running router
 //!  supervisor tells the service manager that the router is ready, alive or reloading
 //! ```
@@ -21,6 +22,7 @@ pub mod explain;
 pub mod forms;
 mod http;
 pub mod metrics;
+pub mod node;
 pub mod pieces;
 pub mod server;
 pub mod supervisor;

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use super::config::Allow;
 use super::http;
 use super::metrics::Format;
+use super::node;
 use super::pieces::{Piece, Pieces};
 use crate::take_over;
 
@@ -39,6 +40,10 @@ pub enum Question {
     Show(Vec<String>),
     /// The metrics page.
     Metrics(Format),
+    /// How it does among others, in one piece.
+    Node,
+    /// What it has in a table.
+    Table(node::Asked),
     /// Whether it is healthy and ready, in one piece.
     Health,
     /// The next piece of an answer.

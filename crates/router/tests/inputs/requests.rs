@@ -8,9 +8,9 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use router::control_plane::follower::Follower;
-use router::management_plane::answers;
 use router::management_plane::config::Allow;
 use router::management_plane::server::{Question, Server};
+use router::management_plane::{answers, node};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 
@@ -98,7 +98,8 @@ impl Answering {
             if let Some(asked) = self.server.take() {
                 let pieces = match asked.question {
                     Question::Metrics(_) => "# EOF\n".to_owned().into(),
-                    Question::Health => "{}\n".to_owned().into(),
+                    Question::Health | Question::Node => "{}\n".to_owned().into(),
+                    Question::Table(asked) => node::about(asked),
                     Question::Show(words) => {
                         let words: Vec<&str> = words.iter().map(String::as_str).collect();
                         let said = answers::show(&words, &self.follower, &[]);

@@ -3,6 +3,7 @@
 //! released.
 
 mod buckets;
+mod digests;
 pub(crate) mod lab;
 
 mod ports;

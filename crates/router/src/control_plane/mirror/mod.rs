@@ -17,6 +17,7 @@ use fib::IpPrefix;
 
 use self::round::Round;
 pub use self::round::Swept;
+use crate::control_plane::digest::Digest;
 use crate::control_plane::family::Family;
 use crate::control_plane::model::{
     DEFAULT_TABLE, Event, LOCAL_TABLE, Neighbour, NextHopObject, Placement, Route, Rule,
@@ -265,6 +266,15 @@ impl Mirror {
     /// IPv6 routes.
     pub fn v6(&self) -> &Family<u128> {
         &self.v6
+    }
+
+    /// The digest of a table of IPv4 or IPv6.
+    pub fn digest(&self, domain: u32, is_v6: bool) -> Digest {
+        if is_v6 {
+            self.v6.digest(domain, &self.shared.objects)
+        } else {
+            self.v4.digest(domain, &self.shared.objects)
+        }
     }
 
     /// The tables in which ports look up.

@@ -72,6 +72,12 @@ families! {
     TABLE_FORWARDED_BYTES = "corelane_table_forwarded_bytes", Counter,
         "Bytes handed on to be sent, without FCS, by table of the look-up; its VRF, if it is one's";
     ROUTES = "corelane_routes", Gauge, "Prefixes that have a route";
+    TABLE_ROUTES = "corelane_table_routes", Gauge,
+        "Routes of a table that boxes have in common: none of addresses and connected networks";
+    TABLE_DIGEST = "corelane_table_digest", Gauge,
+        "A number that is the same for the same such routes by the same gateways";
+    TABLE_PREFIXES_DIGEST = "corelane_table_prefixes_digest", Gauge,
+        "A number that is the same for the same such prefixes";
     NEXT_HOPS = "corelane_next_hops", Gauge, "Next hops in use";
     NOT_CARRIED = "corelane_not_carried", Gauge,
         "What is the kernel's because it found no room, by kind";

@@ -14,6 +14,7 @@ pub use self::families::{FAMILIES, Family};
 pub use self::format::Format;
 use super::answers::resident;
 use super::pieces::{Pieces, each};
+use crate::control_plane::digest::Digest;
 use crate::control_plane::follower::Follower;
 use crate::control_plane::model::LinkKind;
 use crate::engine::Counters;
@@ -71,6 +72,8 @@ fn state(follower: &Follower, fitness: Fitness, page: &mut Page) {
 
 /// Picks one figure of a port.
 type Value = fn(&PortCount) -> u64;
+/// The same of a digest.
+type DigestValue = fn(&Digest) -> u64;
 /// The same of a VLAN or a table.
 type LinkValue = fn(LinkCount) -> u64;
 
@@ -191,6 +194,7 @@ fn mirror(follower: &Follower, page: &mut Page) {
     page.family(families::ROUTES);
     page.sample(&[("family", "ipv4".to_owned())], v4 as f64);
     page.sample(&[("family", "ipv6".to_owned())], v6 as f64);
+    digests(follower, page);
     page.single(families::NEXT_HOPS, mirror.next_hops().in_use() as f64);
     page.family(families::NOT_CARRIED);
     for (what, count) in follower.not_carried().kinds() {
@@ -226,6 +230,41 @@ fn mirror(follower: &Follower, page: &mut Page) {
         follower.engine().answers().memory() as f64,
     );
     page.single(families::RESIDENT, resident() as f64);
+}
+
+fn digests(follower: &Follower, page: &mut Page) {
+    let (mirror, mut all) = (follower.mirror(), Vec::new());
+    for &table in mirror.domains() {
+        for (family, is_v6) in [("ipv4", false), ("ipv6", true)] {
+            let labels = [
+                ("table", table.to_string()),
+                (
+                    "vrf",
+                    escaped(mirror.around().vrf(table).unwrap_or_default()),
+                ),
+                ("family", family.to_owned()),
+            ];
+            all.push((labels, mirror.digest(table, is_v6)));
+        }
+    }
+    let by_family: [(Family, DigestValue); 3] = [
+        (families::TABLE_ROUTES, |digest| digest.routes),
+        (families::TABLE_DIGEST, |digest| exact(digest.ways)),
+        (families::TABLE_PREFIXES_DIGEST, |digest| {
+            exact(digest.prefixes)
+        }),
+    ];
+    for (family, value) in by_family {
+        page.family(family);
+        for (labels, digest) in &all {
+            page.sample(labels, value(digest) as f64);
+        }
+    }
+}
+
+/// So much of a digest as a sample's value holds to the last bit.
+fn exact(digest: u128) -> u64 {
+    digest as u64 & ((1 << f64::MANTISSA_DIGITS) - 1)
 }
 
 fn escaped(value: &str) -> String {
