@@ -7,6 +7,7 @@ mod common;
 mod doctor;
 mod drain;
 mod explain;
+mod fleet;
 mod health;
 mod help;
 mod installed;
@@ -47,6 +48,7 @@ enum Verb {
     Doctor(doctor::Arguments),
     Drain(drain::Arguments),
     Explain(explain::Arguments),
+    Fleet(fleet::Arguments),
     Health(health::Arguments),
     Manual(installed::Manual),
     Planes(planes::Arguments),
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         Verb::Doctor(arguments) => doctor::run(&arguments),
         Verb::Drain(arguments) => drain::run(&arguments),
         Verb::Explain(arguments) => explain::run(&arguments),
+        Verb::Fleet(arguments) => fleet::run(&arguments),
         Verb::Health(arguments) => health::run(&arguments),
         Verb::Manual(arguments) => installed::manual(&arguments),
         Verb::Planes(arguments) => planes::run(&arguments),

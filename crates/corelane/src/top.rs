@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use self::rates::Snapshot;
 pub(crate) use self::rates::View;
-use self::screen::Screen;
+pub(crate) use self::screen::Screen;
 use crate::common::Outcome;
 use crate::show::{Which, ask};
 
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     which: Which,
 }
 
-fn interval(text: &str) -> Result<Duration, String> {
+pub(crate) fn interval(text: &str) -> Result<Duration, String> {
     text.parse::<f64>()
         .ok()
         .filter(|seconds| (0.1..=3600.0).contains(seconds))

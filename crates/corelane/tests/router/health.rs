@@ -74,3 +74,55 @@ fn a_router_is_ready_while_it_does_what_it_was_asked_to() {
     assert_eq!(get(&lab, "/elsewhere").0, "404");
     drop(router);
 }
+
+#[test]
+fn a_fleet_of_one_is_well_when_it_is_ready() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new();
+    let router: Router = lab.run(&["r0", "r1"], &["--metrics", "127.0.0.1:9470"]);
+    wait_for("a ready router", 20, || is_ready(&lab));
+    lab.r.ip("route add 198.51.100.0/24 via 10.1.0.2").unwrap();
+    lab.r.ip("route add blackhole 203.0.113.0/24").unwrap();
+    let mut table = Value::Null;
+    wait_for("both routes", 5, || {
+        let node: Value = serde_json::from_str(&get(&lab, "/node").1).unwrap();
+        assert_is("corelane-node", &node);
+        table = node["tables"][0].clone();
+        table["routes"] == 2
+    });
+    let (status, ranges) = get(&lab, "/node/254/ipv4/ways");
+    let ranges: Value = serde_json::from_str(&ranges).unwrap();
+    assert_eq!(status, "200");
+    assert_is("corelane-node-ranges", &ranges);
+    let numbers = ranges["ranges"].as_array().unwrap().iter().enumerate();
+    let taken = numbers.filter(|(_, sum)| sum.as_str() != Some(&"0".repeat(16)));
+    let taken: Vec<String> = taken.map(|(number, _)| number.to_string()).collect();
+    let listed = get(&lab, &format!("/node/254/ipv4/routes/{}", taken.join(","))).1;
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    assert_is("corelane-node-routes", &listed);
+    let wanted = serde_json::json!({
+        "198.51.100.0/24": "via 10.1.0.2",
+        "203.0.113.0/24": "blackhole",
+    });
+    assert_eq!(listed["routes"], wanted);
+    assert_eq!(get(&lab, "/node/254/ipv4/routes/4096").0, "404");
+
+    let fleet = |words: &[&str]| {
+        let mut command = lab.r.command(env!("CARGO_BIN_EXE_corelane"));
+        let output = command
+            .args(["fleet", "--json"])
+            .arg("-")
+            .args(words)
+            .output();
+        output.unwrap()
+    };
+    let output = fleet(&["127.0.0.1"]);
+    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_is("corelane-fleet-nodes", &value);
+    assert_eq!(output.status.code(), Some(0), "{value}");
+    assert_eq!(fleet(&["127.0.0.1", "127.0.0.1:9"]).status.code(), Some(3));
+    assert_eq!(fleet(&["127.0.0.1:9"]).status.code(), Some(1));
+    drop(router);
+}

@@ -26,6 +26,7 @@ fn all() -> Vec<Value> {
     vec![
         written::<crate::doctor::Diagnosis>(),
         written::<crate::drain::Drained>(),
+        written::<crate::fleet::Fleet>(),
         written::<crate::top::View>(),
         written::<crate::trace::Comparison>(),
         written::<crate::tune::Tuning>(),
@@ -36,6 +37,9 @@ fn all() -> Vec<Value> {
         written::<router::management_plane::forms::Health>(),
         written::<router::management_plane::forms::Show>(),
         written::<router::management_plane::forms::Verify>(),
+        read::<router::management_plane::node::Listed>(),
+        read::<router::management_plane::node::Node>(),
+        read::<router::management_plane::node::Ranges>(),
         read::<scaling::result::ScaleResult>(),
         read::<scaling::result::record::Forecasts>(),
         written::<scaling::ab::AbResult>(),
