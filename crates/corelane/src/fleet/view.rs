@@ -168,17 +168,17 @@ fn differs(one: &Difference) -> String {
             "{nodes}: {place} differs from that of {from}; where is not known: {error}"
         );
     }
-    let count = if one.more {
-        format!("at least {}", one.routes)
-    } else {
-        one.routes.to_string()
+    let count = match (one.routes, one.more) {
+        (count, true) => format!("at least {count} routes"),
+        (1, false) => "1 route".to_owned(),
+        (count, false) => format!("{count} routes"),
     };
     let example = one.example.as_ref().map_or_else(String::new, |example| {
         let said = |text: &Option<String>| text.clone().unwrap_or_else(|| "no route".to_owned());
         let (here, there) = (said(&example.here), said(&example.there));
         format!(", such as {}: {here}, there {there}", example.prefix)
     });
-    format!("{nodes}: {place} differs from that of {from} in {count} routes{example}")
+    format!("{nodes}: {place} differs from that of {from} in {count}{example}")
 }
 
 impl Row {

@@ -141,7 +141,7 @@ fn a_single_route_that_differs_is_named_with_its_node() {
     assert_eq!(
         found.remarks,
         [format!(
-            "{second}: table 254 ipv4 differs from that of {first} in 1 routes, such as \
+            "{second}: table 254 ipv4 differs from that of {first} in 1 route, such as \
              100.1.7.0/24: via 192.0.2.9, there via 192.0.2.1"
         )]
     );
@@ -157,7 +157,7 @@ fn a_route_that_is_missing_differs_by_prefixes_too() {
     let hosts = [&routes(900), &other].map(|routes| serve(answers(node(), routes)));
     for by in [By::Ways, By::Prefixes] {
         let said = remarks(&hosts, by);
-        let wanted = "in 1 routes, such as 100.2.9.0/24: no route, there via 192.0.2.1";
+        let wanted = "in 1 route, such as 100.2.9.0/24: no route, there via 192.0.2.1";
         assert!(said.ends_with(wanted), "{said}");
     }
 }
