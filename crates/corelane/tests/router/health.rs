@@ -126,3 +126,31 @@ fn a_fleet_of_one_is_well_when_it_is_ready() {
     assert_eq!(fleet(&["127.0.0.1:9"]).status.code(), Some(1));
     drop(router);
 }
+
+#[test]
+fn who_is_not_named_is_not_served() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new();
+    let file = lab.directory.path().join("router.toml");
+    let keys = "ports = [\"r0\", \"r1\"]\nmetrics = \"0.0.0.0:9470\"\nmetrics-allow = \
+                [\"10.1.0.1\"]\ntable-words = 131072\nvrf-words = 8192\n";
+    std::fs::write(&file, keys).unwrap();
+    let router = lab.run_words(&["run".to_owned(), file.display().to_string()]);
+    // A client on the machine itself has the address that it asks.
+    let is_served = |address: &str| {
+        let ask = || -> std::io::Result<String> {
+            let mut stream = TcpStream::connect((address, 9470))?;
+            write!(stream, "GET /healthz HTTP/1.1\r\n\r\n")?;
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).map(|_| answer)
+        };
+        let answer = lab.r.enter(ask).unwrap();
+        answer.is_ok_and(|answer| answer.starts_with("HTTP/1.1 "))
+    };
+    wait_for("the metrics", 5, || is_served("127.0.0.1"));
+    assert!(is_served("10.1.0.1"));
+    assert!(!is_served("10.0.0.1"));
+    drop(router);
+}
