@@ -11,7 +11,7 @@ use crate::traffic::Traffic;
 type Deviation = fn(&Profile) -> Option<String>;
 
 /// All of them, lengths and numbers of trials first.
-const TABLE: [Deviation; 20] = [
+const TABLE: [Deviation; 21] = [
     |profile| {
         shorter(
             profile.final_seconds,
@@ -63,6 +63,15 @@ const TABLE: [Deviation; 20] = [
                 "a rate is decided by up to {} trials, of which {} must pass (as the exceed ratio \
                  of MLRsearch), not by one (RFC 2544 §26.1)",
                 profile.tries, profile.passes
+            )
+        })
+    },
+    |profile| {
+        (profile.size_seconds > 0.0).then(|| {
+            format!(
+                "a search for the throughput at one size ends after {} s, with the bounds that it \
+                 has by then (RFC 2544 §26.1)",
+                profile.size_seconds
             )
         })
     },

@@ -18,6 +18,10 @@ pub struct Profile {
     /// shorter ones. None is run if it is no longer than those.
     #[serde(default)]
     pub look_seconds: f64,
+    /// A search for the throughput at one size ends after so many seconds, with the bounds that it
+    /// has by then; 0: when it has converged.
+    #[serde(default)]
+    pub size_seconds: f64,
     /// Bounds closer than this share end a search.
     pub resolution: f64,
     /// Most trials of one rate.
@@ -62,6 +66,7 @@ impl Profile {
         search_seconds: 2.0,
         final_seconds: 60.0,
         look_seconds: 0.0,
+        size_seconds: 0.0,
         resolution: 0.005,
         tries: 1,
         passes: 1,
@@ -94,6 +99,7 @@ impl Profile {
         final_seconds: 0.1,
         // Short enough for a real-time priority.
         look_seconds: 0.8,
+        size_seconds: 20.0,
         resolution: 0.01,
         tries: 3,
         passes: 2,

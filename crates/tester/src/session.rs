@@ -1,6 +1,8 @@
 //! A session: a rig, a profile, and every trial run so far. Tests ask it for trials; it repeats
 //! those that the tester botched.
 
+use std::time::{Duration, Instant};
+
 use crate::profile::Profile;
 use crate::rig::{Event, Rig, RigError};
 use crate::schedule::Schedule;
@@ -30,6 +32,8 @@ pub struct Session<'a> {
     progress: Progress<'a>,
     trials: Vec<Trial>,
     stopped: Option<RigError>,
+    /// When the search ends, if it has not converged by then.
+    until: Option<Instant>,
 }
 
 impl<'a> Session<'a> {
@@ -47,6 +51,7 @@ impl<'a> Session<'a> {
             progress,
             trials: Vec::new(),
             stopped: None,
+            until: None,
         }
     }
 
@@ -119,6 +124,17 @@ impl<'a> Session<'a> {
         self.repeated(schedule, purpose, None, |trial| !trial.validity.counts())
     }
 
+    /// Begins a search that may take [`Profile::size_seconds`].
+    pub(crate) fn begin_search(&mut self) {
+        let seconds = self.profile.size_seconds;
+        self.until = (seconds > 0.0).then(|| Instant::now() + Duration::from_secs_f64(seconds));
+    }
+
+    /// Whether the time for the search is over.
+    pub(crate) fn is_late(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
+    }
+
     fn repeated(
         &mut self,
         schedule: &Schedule,
@@ -128,7 +144,7 @@ impl<'a> Session<'a> {
     ) -> Option<Trial> {
         let mut last = self.trial(schedule, purpose, event)?;
         for _ in 0..self.profile.retries {
-            if !again(&last) {
+            if !again(&last) || self.is_late() {
                 break;
             }
             let superseded = self.trials.len() - 1;
@@ -144,6 +160,9 @@ impl<'a> Session<'a> {
     pub fn outcome(&mut self, rate: f64, seconds: f64, purpose: &str) -> TrialOutcome<f64> {
         let mut seconds = seconds;
         for left in (0..=LENGTHENINGS).rev() {
+            if self.is_late() {
+                return TrialOutcome::Stop;
+            }
             let schedule = Schedule::constant(rate, seconds);
             let Some(trial) = self.valid_trial(&schedule, purpose, None) else {
                 return TrialOutcome::Stop;

@@ -1,5 +1,7 @@
 //! What the tests make of trials that are written here: no device, no clock.
 
+use std::time::Duration;
+
 use tester::bench;
 use tester::honest::Grade;
 use tester::latency::Delays;
@@ -287,4 +289,53 @@ fn the_rate_of_a_medium_for_a_mix_is_that_of_all_its_sizes() {
     let session = Session::new(&mut cable, Profile::QUICK, order, &mut silent);
     let expected = 1e9 / 8.0 / f64::midpoint(84.0, 1538.0);
     assert!((session.theoretical().unwrap() - expected).abs() < 1.0);
+}
+
+#[test]
+fn a_search_ends_with_what_it_knows_when_its_time_is_over() {
+    let profile = Profile {
+        size_seconds: 1.0,
+        ..Profile::QUICK
+    };
+    // No trial of the device is without a disturbance, so each would be run again.
+    for (slow, wanted) in [("confirm", Grade::Limited), ("search", Grade::Invalid)] {
+        let mut trials = 0;
+        let change = |trial: &mut Trial| {
+            if trial.purpose == slow {
+                std::thread::sleep(Duration::from_millis(1_100));
+                trials += 1;
+                lose(trial, 1);
+            }
+            trial.validity = Validity::Noisy("others ran".to_owned());
+        };
+        let entry = crate::support::session(&mut Scripted(change), profile, |session| {
+            bench::throughput::run(session, &subject(), &[])
+        });
+        assert_eq!(trials, 1, "{slow}");
+        assert_eq!(entry.verdict, wanted, "{}", entry.because);
+        assert!(
+            entry.because.starts_with("stopped after 1 s"),
+            "{}",
+            entry.because
+        );
+    }
+}
+
+#[test]
+fn a_disturbed_long_look_does_not_say_that_buffers_bridged_the_search() {
+    let entry = session(
+        |trial| {
+            if trial.purpose == "long look" {
+                lose(trial, trial.counts.received / 10);
+                trial.validity = Validity::Noisy("others ran".to_owned());
+            }
+        },
+        |session| bench::throughput::run(session, &subject(), &[]),
+    );
+    assert!(
+        entry.because.contains("may have bridged its trials"),
+        "{}",
+        entry.because
+    );
+    assert_eq!(entry.frames_per_second, Some(1e6));
 }

@@ -32,6 +32,7 @@ struct Unbridged {
 /// As [`search`].
 fn search_unbridged(session: &mut Session<'_>, high: f64) -> Unbridged {
     let profile = session.profile;
+    session.begin_search();
     let mut found = bisect(session, high, profile.search_seconds, profile.final_seconds);
     let (mut bridge, mut unlooked) = (None, None);
     let mut decided = profile.final_seconds;
@@ -84,16 +85,19 @@ enum Longer {
     Carried,
     /// It gives out less in a trial of so many seconds.
     Less(f64),
-    /// None of them was valid: the last one's reason.
+    /// None of them tells: the last one's reason.
     Unknown(String),
 }
 
-/// Offers `rate` for so many seconds. Where the tester fails in that, half as long, while that is
-/// longer than the trials that `decided`.
+/// Offers `rate` for so many seconds. Where the tester fails in that, or frames are lost while others
+/// have a core that is needed, half as long, while that is longer than the trials that `decided`.
 fn longer(session: &mut Session<'_>, rate: f64, mut seconds: f64, decided: f64) -> Longer {
     let least = rate * (1.0 - session.profile.resolution / 2.0);
     let mut because = String::new();
     while seconds > decided {
+        if session.is_late() {
+            return Longer::Unknown("the time for the search was over".to_owned());
+        }
         session.say(&format!("{seconds} s at what was found"));
         let schedule = Schedule::constant(rate, seconds);
         let Some(trial) = session.valid_trial(&schedule, "long look", None) else {
@@ -101,8 +105,10 @@ fn longer(session: &mut Session<'_>, rate: f64, mut seconds: f64, decided: f64) 
         };
         match &trial.validity {
             Validity::Invalid(reason) => because.clone_from(reason),
-            _ if trial.forwarded_each() < least => return Longer::Less(seconds),
-            _ => return Longer::Carried,
+            _ if trial.forwarded_each() >= least => return Longer::Carried,
+            Validity::Valid => return Longer::Less(seconds),
+            // What was lost while others had the device's core says nothing of its buffers.
+            Validity::Noisy(reason) => because.clone_from(reason),
         }
         seconds /= 2.0;
     }
@@ -167,24 +173,29 @@ pub fn run(session: Session<'_>, subject: &Subject, goals: &[(&str, Goal)]) -> E
         } else {
             loss_ratio_goals(session, high, goals)
         };
-        let verdict = match found.lower {
-            Some(rate) if found.ended == Ended::Stopped => (
+        let early = (found.ended == Ended::Stopped).then(|| early(session));
+        let verdict = match (found.lower, early) {
+            (Some(rate), Some(early)) => (
                 Grade::Limited,
-                format!("stopped early: {rate:.0} frames/s passed, the bounds are still open"),
+                format!("{early}: {rate:.0} frames/s passed, the bounds are still open"),
             ),
-            Some(rate) => {
+            (Some(rate), None) => {
                 let noise = searched.unlooked.as_deref().map(unconfirmed);
                 let noise = noise.or_else(|| doubt(session, &found));
                 honest::grade(rate, subject.selftest, found.limit, noise.as_deref())
             }
-            None if found.limit == Limit::Tester => {
+            (None, Some(early)) => invalid(format!(
+                "{early}, and no rate had passed; in the last trial, {}",
+                complaint(session)
+            )),
+            (None, None) if found.limit == Limit::Tester => {
                 invalid("the tester could not offer any rate of the range as intended")
             }
-            None if found.ended == Ended::Unconfirmed => failed(format!(
+            (None, None) if found.ended == Ended::Unconfirmed => failed(format!(
                 "no rate held in full-length trials; in the last, {}",
                 complaint(session)
             )),
-            None => failed(complaint(session)),
+            (None, None) => failed(complaint(session)),
         };
         let bridged = searched.bridge.map(|bridge| words(session, bridge));
         let unlooked = searched.unlooked.as_deref().map(unconfirmed);
@@ -220,6 +231,15 @@ pub fn run(session: Session<'_>, subject: &Subject, goals: &[(&str, Goal)]) -> E
             }),
         })
     })
+}
+
+/// Why a search has not converged.
+fn early(session: &Session<'_>) -> String {
+    if session.stopped().is_none() {
+        format!("stopped after {} s", session.profile.size_seconds)
+    } else {
+        "stopped early".to_owned()
+    }
 }
 
 /// What is to be said of a result that no longer trial confirms.
