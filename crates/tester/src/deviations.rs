@@ -60,8 +60,8 @@ const TABLE: [Deviation; 21] = [
     |profile| {
         (profile.tries > 1).then(|| {
             format!(
-                "a rate is decided by up to {} trials, of which {} must pass (as the exceed ratio \
-                 of MLRsearch), not by one (RFC 2544 §26.1)",
+                "a rate is decided by up to {} trials, not by one; {} must pass, as by MLRsearch's \
+                 exceed ratio (RFC 2544 §26.1)",
                 profile.tries, profile.passes
             )
         })
@@ -78,8 +78,8 @@ const TABLE: [Deviation; 21] = [
     |profile| {
         (profile.search_seconds < RFC_SECONDS).then(|| {
             format!(
-                "a trial below {RFC_SECONDS} s without loss, in which delays grow by more than {} % of \
-                 its length, is run longer up to {LENGTHENINGS} times, then fails (RFC 2544 §26.1)",
+                "a lossless trial below {RFC_SECONDS} s whose delays grow by {} % of it is run longer, \
+                 up to {LENGTHENINGS} times, then fails (RFC 2544 §26.1)",
                 profile.resolution * 50.0
             )
         })
@@ -87,16 +87,16 @@ const TABLE: [Deviation; 21] = [
     |profile| {
         (profile.retries > 0).then(|| {
             format!(
-                "a trial that was disturbed, or in which the tester failed, is run again up to {} \
-                 times, whatever came of it; the last stands (RFC 2544 §24)",
+                "a trial that was disturbed, or in which the tester failed, is run again; of up to \
+                 {} more the last stands (RFC 2544 §24)",
                 profile.retries
             )
         })
     },
     |_| {
         Some(format!(
-            "the threads of the tester and of a device in namespaces have a real-time priority in \
-             trials of up to {} s, and the highest ordinary weight in longer ones",
+            "in trials of up to {} s the threads of tester and device in namespaces have a \
+             real-time priority, in longer ones the highest weight",
             Urgent::LONGEST.as_secs_f64()
         ))
     },
@@ -113,8 +113,8 @@ const TABLE: [Deviation; 21] = [
     },
     |_| {
         Some(
-            "every frame of a latency stream is a sample, from the first on, in place of tagged \
-             ones after 60 s (RFC 2544 §26.2, RFC 8219 §7.2)"
+            "every frame of a latency stream is a sample, from the first on; none is tagged after \
+             60 s (RFC 2544 §26.2, RFC 8219 §7.2)"
                 .to_owned(),
         )
     },

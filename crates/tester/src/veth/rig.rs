@@ -26,8 +26,8 @@ const CEILING: f64 = 20e6;
 const WINDOW: u32 = 1 << 21;
 
 /// What a port needs to take frames from a program in the kernel.
-const TAKES: &str = "a veth takes frames of a program only when its other end has generic receive \
-                     offload (ethtool -K OTHER-END gro on) or an XDP program; or use --generator \
+const TAKES: &str = "a veth takes frames of a program only when its other end has an XDP program or \
+                     generic receive offload. Type ethtool -K OTHER-END gro on, or use --generator \
                      packet";
 
 /// Fewer than one in so many is none.
