@@ -11,6 +11,10 @@ pub trait Clock {
     fn now_ns(&self) -> u64;
     /// Returns at `deadline_ns`, or earlier when `stop` says so.
     fn wait_until(&self, deadline_ns: u64, stop: impl Fn() -> bool);
+    /// Whether its time is that of the machine, which others can take.
+    fn is_real(&self) -> bool {
+        true
+    }
 }
 
 /// The machine's clock.
@@ -54,6 +58,10 @@ impl Clock for Simulated {
 
     fn wait_until(&self, deadline_ns: u64, _: impl Fn() -> bool) {
         self.now_ns.set(self.now_ns.get().max(deadline_ns));
+    }
+
+    fn is_real(&self) -> bool {
+        false
     }
 }
 

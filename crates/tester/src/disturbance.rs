@@ -19,6 +19,10 @@ use crate::gaps::Lookers;
 /// this. The same for a core that was away.
 const NOISY_WAITING: f64 = 0.005;
 
+/// A loss of no more than so many times what came while others ran is theirs: the device has to catch
+/// up afterwards, too.
+const CATCHING_UP: f64 = 2.0;
+
 /// What others took, as shares of a trial's time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Disturbance {
@@ -63,6 +67,23 @@ impl Disturbance {
             format!(
                 "others ran for {:.1} % of the time on a core that was needed",
                 self.waited * 100.0
+            )
+        })
+    }
+
+    /// Why a loss of frames says nothing of the device: no more were lost than came while others
+    /// had a core that was needed. A machine's own agent that runs in the kernel for some
+    /// milliseconds each second is below what makes a trial noisy, and costs thousands of frames.
+    pub fn explains(&self, lost: u64, sent: u64) -> Option<String> {
+        /// Below this share of the time nobody is blamed.
+        const LEAST: f64 = 0.001;
+        let taken = self.waited + self.away;
+        let theirs = taken >= LEAST && lost as f64 <= CATCHING_UP * taken * sent as f64;
+        (lost > 0 && theirs).then(|| {
+            format!(
+                "{lost} frames were lost, no more than may come while others have a core that is \
+                 needed, {:.2} % of the time",
+                taken * 100.0
             )
         })
     }

@@ -79,6 +79,11 @@ pub trait Rig {
     /// Highest rate worth asking for at a size, frames/s in each direction: where a search begins
     /// without a self-test.
     fn ceiling(&self) -> f64;
+
+    /// Whether trials take the time that they last.
+    fn is_real(&self) -> bool {
+        true
+    }
 }
 
 impl<R: Rig + ?Sized> Rig for Box<R> {
@@ -96,5 +101,9 @@ impl<R: Rig + ?Sized> Rig for Box<R> {
 
     fn ceiling(&self) -> f64 {
         (**self).ceiling()
+    }
+
+    fn is_real(&self) -> bool {
+        (**self).is_real()
     }
 }

@@ -127,7 +127,8 @@ impl<'a> Session<'a> {
     /// Begins a search that may take [`Profile::size_seconds`].
     pub(crate) fn begin_search(&mut self) {
         let seconds = self.profile.size_seconds;
-        self.until = (seconds > 0.0).then(|| Instant::now() + Duration::from_secs_f64(seconds));
+        self.until = (seconds > 0.0 && self.rig.is_real())
+            .then(|| Instant::now() + Duration::from_secs_f64(seconds));
     }
 
     /// Whether the time for the search is over.

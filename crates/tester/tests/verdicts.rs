@@ -327,6 +327,7 @@ fn a_disturbed_long_look_does_not_say_that_buffers_bridged_the_search() {
         |trial| {
             if trial.purpose == "long look" {
                 lose(trial, trial.counts.received / 10);
+                trial.waited = 0.06;
                 trial.validity = Validity::Noisy("others ran".to_owned());
             }
         },

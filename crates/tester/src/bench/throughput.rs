@@ -33,7 +33,7 @@ struct Unbridged {
 fn search_unbridged(session: &mut Session<'_>, high: f64) -> Unbridged {
     let profile = session.profile;
     session.begin_search();
-    let mut found = bisect(session, high, profile.search_seconds, profile.final_seconds);
+    let mut found = usual(session, high);
     let (mut bridge, mut unlooked) = (None, None);
     let mut decided = profile.final_seconds;
     let mut seconds = profile.look_seconds;
@@ -52,6 +52,13 @@ fn search_unbridged(session: &mut Session<'_>, high: f64) -> Unbridged {
             Longer::Less(long) => decided = long,
         }
         let again = bisect(session, rate, decided, decided);
+        if again.ended == Ended::Stopped && again.lower.is_none() {
+            // What shorter trials found is known at least.
+            unlooked = Some(format!(
+                "trials of {decided} s pass at no rate that was tried in time"
+            ));
+            break;
+        }
         if again.limit == Limit::Range {
             // It passed after all: the bounds are those of before.
             break;
@@ -107,12 +114,41 @@ fn longer(session: &mut Session<'_>, rate: f64, mut seconds: f64, decided: f64) 
             Validity::Invalid(reason) => because.clone_from(reason),
             _ if trial.forwarded_each() >= least => return Longer::Carried,
             Validity::Valid => return Longer::Less(seconds),
+            Validity::Noisy(_) if !trial.is_loss_theirs() => return Longer::Less(seconds),
             // What was lost while others had the device's core says nothing of its buffers.
             Validity::Noisy(reason) => because.clone_from(reason),
         }
         seconds /= 2.0;
     }
     Longer::Unknown(because)
+}
+
+/// Searches with the usual trials. Where hints are followed, it begins at a small multiple of what
+/// comes through at most load: trials far beyond both tester and device would be most of its time.
+/// A device that carries all of that is asked for more.
+fn usual(session: &mut Session<'_>, high: f64) -> Found<f64> {
+    let profile = session.profile;
+    let (search, decide) = (profile.search_seconds, profile.final_seconds);
+    if profile.follow_hints
+        && let Some(top) = top(session, high, search)
+    {
+        let found = bisect(session, top, search, decide);
+        if found.limit != Limit::Range {
+            return found;
+        }
+    }
+    bisect(session, high, search, decide)
+}
+
+/// Where a search may begin below `high`.
+fn top(session: &mut Session<'_>, high: f64, seconds: f64) -> Option<f64> {
+    /// A device that is overloaded may bring less than it can.
+    const OVERLOADED: f64 = 2.0;
+    session.say("at most load");
+    let schedule = Schedule::constant(high, seconds);
+    let trial = session.trial(&schedule, "at most load", None)?;
+    let top = OVERLOADED * trial.forwarded_each();
+    (top > 0.0 && top < high).then_some(top)
 }
 
 /// Searches with trials of so many seconds, and of so many that decide.

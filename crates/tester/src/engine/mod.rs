@@ -32,6 +32,7 @@ use crate::addresses;
 use crate::capture::Departures;
 use crate::clock::{Clock, Monotonic};
 use crate::conduct::conducted;
+use crate::disturbance::Disturbance;
 use crate::frame::Ends;
 use crate::link::Link;
 use crate::privilege::Privilege;
@@ -302,6 +303,10 @@ impl<L: Link, C: Clock> Rig for Engine<L, C> {
     fn ceiling(&self) -> f64 {
         self.ceiling
     }
+
+    fn is_real(&self) -> bool {
+        self.clock.is_real()
+    }
 }
 
 impl<L: Link, C: Clock> Engine<L, C> {
@@ -338,6 +343,11 @@ impl<L: Link, C: Clock> Engine<L, C> {
         ran?;
         let mut arrived = receiver.finish(&sent_by_stream(&senders, streams.len()));
         arrived.counts.tester_dropped = self.link.missed() - self.missed;
+        let noise = if self.clock.is_real() {
+            noise
+        } else {
+            Disturbance::default()
+        };
         let record = record(self.number, order, purpose, &senders, arrived, &noise);
         self.clock.wait_until(
             self.clock.now_ns() + order.waits.settle_ns,

@@ -187,6 +187,16 @@ impl Trial {
             && self.counts.misdirected == 0
     }
 
+    /// Whether no more was lost than came while others had a core that was needed.
+    pub(crate) fn is_loss_theirs(&self) -> bool {
+        let noise = Disturbance {
+            away: self.away.max(self.steal),
+            waited: self.waited,
+            ..Disturbance::default()
+        };
+        noise.explains(self.counts.lost, self.counts.sent).is_some()
+    }
+
     /// Whether the device's buffer filled all the while, by more than a share of the trial: then
     /// the last frame is among the latest. A device that was held up for once is not meant.
     pub fn fills(&self, share: f64) -> bool {

@@ -53,5 +53,7 @@ pub fn judge(counts: &Counts, rate_error: Option<f64>, disturbance: &Disturbance
             error * 100.0
         ));
     }
-    disturbance.noise().map_or(Validity::Valid, Validity::Noisy)
+    let noise = disturbance.noise();
+    let noise = noise.or_else(|| disturbance.explains(counts.lost, counts.sent));
+    noise.map_or(Validity::Valid, Validity::Noisy)
 }

@@ -23,3 +23,23 @@ fn noise_has_its_evidence() {
     };
     assert!(away.noise().unwrap().contains("stood still for 2.0 %"));
 }
+
+#[test]
+fn a_loss_is_theirs_who_had_the_core_if_it_is_no_larger_than_what_came_meanwhile() {
+    let trial = Disturbance {
+        waited: 0.003,
+        away: 0.001,
+        ..Disturbance::default()
+    };
+    assert_eq!(trial.noise(), None);
+    let words = trial.explains(4_927, 772_053).unwrap();
+    assert!(words.contains("4927 frames were lost"), "{words}");
+    assert!(words.contains("0.40 %"), "{words}");
+    assert_eq!(trial.explains(0, 772_053), None);
+    assert_eq!(trial.explains(7_000, 772_053), None);
+    let alone = Disturbance {
+        waited: 0.0009,
+        ..Disturbance::default()
+    };
+    assert_eq!(alone.explains(1, 772_053), None);
+}
