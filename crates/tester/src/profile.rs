@@ -99,7 +99,7 @@ impl Profile {
         final_seconds: 0.1,
         // Short enough for a real-time priority.
         look_seconds: 0.8,
-        size_seconds: 20.0,
+        size_seconds: 30.0,
         resolution: 0.01,
         tries: 3,
         passes: 2,
