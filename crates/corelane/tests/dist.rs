@@ -150,6 +150,7 @@ fn installs(package: &Path, root: &Path) {
         "usr/share/bash-completion/completions/corelane",
         "usr/share/man/man1/corelane-run.1.gz",
         "usr/share/doc/corelane/copyright",
+        "usr/share/doc/corelane/examples/install",
     ] {
         assert!(root.join(file).is_file(), "{file}");
     }

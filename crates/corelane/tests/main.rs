@@ -1,6 +1,7 @@
 //! The program as its users run it: every verb, on this machine.
 
 mod contract;
+mod deploy;
 mod dist;
 mod fleet;
 mod page;
