@@ -2,7 +2,7 @@
 //!
 //! The router itself runs no programs and knows no routing daemon: this process does.
 
-mod routing;
+pub(crate) mod routing;
 mod traffic;
 
 use std::path::{Path, PathBuf};
@@ -76,14 +76,14 @@ struct Remaining {
 
 /// Who withdraws and restores.
 #[derive(clap::Args)]
-struct Told {
+pub(crate) struct Told {
     /// Configuration file of the router [default: /etc/corelane.toml, if there is one]
     #[arg(id = "configuration", value_name = "FILE")]
     file: Option<PathBuf>,
 }
 
 impl Told {
-    fn config(&self) -> Result<Config, Box<dyn std::error::Error + Send + Sync>> {
+    pub(crate) fn config(&self) -> Result<Config, Box<dyn std::error::Error + Send + Sync>> {
         match &self.file {
             Some(file) => Ok(Config::read(file)?),
             None if Path::new(FILE).exists() => Ok(Config::read(Path::new(FILE))?),

@@ -3,6 +3,7 @@
 //! This file is the table of contents: one verb, one module, one `run`. What several verbs share is
 //! in [`common`].
 
+mod announce;
 mod common;
 mod doctor;
 mod drain;
@@ -44,6 +45,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Verb {
+    Announce(announce::Arguments),
     Completions(installed::Completions),
     Doctor(doctor::Arguments),
     Drain(drain::Arguments),
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
     let Arguments { talk, verb } = Arguments::parse();
     talk.set();
     common::exit_code(match verb {
+        Verb::Announce(arguments) => announce::run(arguments),
         Verb::Completions(arguments) => installed::completions(&arguments),
         Verb::Doctor(arguments) => doctor::run(&arguments),
         Verb::Drain(arguments) => drain::run(&arguments),

@@ -1,5 +1,6 @@
 //! `corelane show`: what a running router says.
 
+use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -10,15 +11,22 @@ use serde_json::Value;
 
 use crate::common::{Json, Outcome};
 
-/// Which router to ask.
+/// A router of this machine.
 #[derive(clap::Args)]
-pub(crate) struct Which {
+pub(crate) struct Named {
     /// Name of the router
     #[arg(long, value_name = "NAME", default_value = "default")]
     instance: InstanceName,
     /// Where its socket is
     #[arg(long, value_name = "DIRECTORY", default_value = "/run/corelane")]
     run_directory: PathBuf,
+}
+
+/// Which router to ask, and where the raw answer goes.
+#[derive(clap::Args)]
+pub(crate) struct Which {
+    #[command(flatten)]
+    router: Named,
     #[command(flatten)]
     pub(crate) json: Json,
 }
@@ -33,17 +41,21 @@ pub(crate) struct Arguments {
     which: Which,
 }
 
-/// The answer of the router that `which` names.
-pub(crate) fn ask(
-    which: &Which,
-    question: &str,
-) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
-    let answer = client::ask(&which.instance.socket(&which.run_directory), question)?;
-    let value: Value = serde_json::from_str(&answer)?;
-    match value.get("error").and_then(Value::as_str) {
-        Some(error) => Err(error.into()),
-        None => Ok(value),
+impl Named {
+    /// Its answer.
+    pub(crate) fn ask(&self, question: &str) -> Result<Value, Box<dyn Error + Send + Sync>> {
+        let answer = client::ask(&self.instance.socket(&self.run_directory), question)?;
+        let value: Value = serde_json::from_str(&answer)?;
+        match value.get("error").and_then(Value::as_str) {
+            Some(error) => Err(error.into()),
+            None => Ok(value),
+        }
     }
+}
+
+/// The answer of the router that `which` names.
+pub(crate) fn ask(which: &Which, question: &str) -> Result<Value, Box<dyn Error + Send + Sync>> {
+    which.router.ask(question)
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {

@@ -157,6 +157,7 @@ fn what_fails_says_so_on_standard_error_and_ends_with_1() {
         &["trace", "report", "/nonexistent"],
         &["scale", "compare", "/nonexistent", "/nonexistent"],
         &["run", "/nonexistent"],
+        &["announce", "/nonexistent"],
         &["manual", "/nonexistent"],
     ] {
         let output = run(words);

@@ -1,5 +1,6 @@
 //! The program as its users run it: every verb, on this machine.
 
+mod announce;
 mod contract;
 mod deploy;
 mod dist;

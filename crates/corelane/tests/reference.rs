@@ -25,7 +25,7 @@ const HEAD: &str = "\
 - [Metrics](#metrics)
 - [Reasons](#reasons)
 - [Forms of documents](#forms-of-documents)
-- [Verbs and options](#corelane-completions)
+- [Verbs and options](#corelane-announce)
 ";
 
 /// Adds a table below its heading.
