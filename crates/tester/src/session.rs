@@ -131,6 +131,11 @@ impl<'a> Session<'a> {
             .then(|| Instant::now() + Duration::from_secs_f64(seconds));
     }
 
+    /// What follows a search takes the time that it needs.
+    pub(crate) fn end_search(&mut self) {
+        self.until = None;
+    }
+
     /// Whether the time for the search is over.
     pub(crate) fn is_late(&self) -> bool {
         self.until.is_some_and(|until| Instant::now() >= until)

@@ -322,6 +322,31 @@ fn a_search_ends_with_what_it_knows_when_its_time_is_over() {
 }
 
 #[test]
+fn trials_after_a_search_that_had_no_time_left_are_repeated_as_ever() {
+    let profile = Profile {
+        size_seconds: 0.5,
+        ..Profile::QUICK
+    };
+    let change = |trial: &mut Trial| {
+        if trial.purpose == "confirm" {
+            std::thread::sleep(Duration::from_millis(600));
+        }
+        if trial.purpose.starts_with("latency") {
+            trial.validity = Validity::Noisy("others ran".to_owned());
+        }
+    };
+    let entry = crate::support::session(&mut Scripted(change), profile, |session| {
+        bench::latency::run(session, &subject(), None)
+    });
+    let latency = |trial: &&Trial| trial.purpose.starts_with("latency");
+    let trials: Vec<_> = entry.trials.iter().filter(latency).collect();
+    let repeated = trials.iter().filter(|trial| trial.repeated).count();
+    assert!(repeated > 0, "{}", entry.because);
+    // Each is run four times, and the last stands.
+    assert_eq!(trials.len() * 3, repeated * 4);
+}
+
+#[test]
 fn a_disturbed_long_look_does_not_say_that_buffers_bridged_the_search() {
     let entry = session(
         |trial| {

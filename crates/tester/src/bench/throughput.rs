@@ -31,8 +31,14 @@ struct Unbridged {
 
 /// As [`search`].
 fn search_unbridged(session: &mut Session<'_>, high: f64) -> Unbridged {
-    let profile = session.profile;
     session.begin_search();
+    let found = search_and_look(session, high);
+    session.end_search();
+    found
+}
+
+fn search_and_look(session: &mut Session<'_>, high: f64) -> Unbridged {
+    let profile = session.profile;
     let mut found = usual(session, high);
     let (mut bridge, mut unlooked) = (None, None);
     let mut decided = profile.final_seconds;
@@ -55,7 +61,7 @@ fn search_unbridged(session: &mut Session<'_>, high: f64) -> Unbridged {
         if again.ended == Ended::Stopped && again.lower.is_none() {
             // What shorter trials found is known at least.
             unlooked = Some(format!(
-                "trials of {decided} s pass at no rate that was tried in time"
+                "none of {decided} s passed before the search ended"
             ));
             break;
         }
@@ -103,7 +109,7 @@ fn longer(session: &mut Session<'_>, rate: f64, mut seconds: f64, decided: f64) 
     let mut because = String::new();
     while seconds > decided {
         if session.is_late() {
-            return Longer::Unknown("the time for the search was over".to_owned());
+            return Longer::Unknown("the search had no time left".to_owned());
         }
         session.say(&format!("{seconds} s at what was found"));
         let schedule = Schedule::constant(rate, seconds);
@@ -280,7 +286,7 @@ fn early(session: &Session<'_>) -> String {
 
 /// What is to be said of a result that no longer trial confirms.
 fn unconfirmed(why: &str) -> String {
-    format!("buffers of the device may have bridged its trials, for no longer one was valid: {why}")
+    format!("buffers of the device may have bridged its trials, for no longer one tells: {why}")
 }
 
 /// What is to be said of a bridge.
