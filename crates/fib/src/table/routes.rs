@@ -6,10 +6,11 @@
 //! highest for single slots), with their next hops packed in the same order. About 60 bytes a
 //! node and two for each route.
 
+mod hints;
+
 use super::arena::{Arena, Run};
 use super::entry::Entry;
 use super::family::Family;
-use super::prefetch::prefetch;
 use crate::next_hop::NextHop;
 use crate::prefix::Prefix;
 
@@ -209,46 +210,6 @@ impl<A: Family> Routes<A> {
                 NextHop::NONE
             }
         }
-    }
-
-    /// First hint that `prefix` is going to be changed: to be followed by the second after some
-    /// other work.
-    #[inline(always)]
-    pub(super) fn prefetch_root(&self, prefix: Prefix<A>) {
-        match prefix.address().heap_number(prefix.length()) {
-            Some(number) => prefetch(&self.heap[number]),
-            None => prefetch(&self.below_root[prefix.address().root_index().0]),
-        }
-    }
-
-    /// Second hint.
-    #[inline(always)]
-    pub(super) fn prefetch_node(&self, prefix: Prefix<A>) {
-        prefetch(self.node(self.below_root[prefix.address().root_index().0]));
-    }
-
-    /// Third hint, for a route that ends in the first node on the way; returns the entry of this
-    /// node.
-    #[inline(always)]
-    pub(super) fn prefetch_value(&self, prefix: Prefix<A>) -> A::Entry {
-        let (index, start) = prefix.address().root_index();
-        let node = self.node(self.below_root[index]);
-        let inside = u32::from(prefix.length()).wrapping_sub(start);
-        if inside.wrapping_sub(1) < A::Entry::STRIDE {
-            let at = rank(node.routes, node_number(prefix, start as u8));
-            if let Some(value) = self.values.get(node.values).get(at) {
-                prefetch(value);
-            }
-        }
-        node.entry
-    }
-
-    /// The entry of the first node on the way to a prefix, and its slot there.
-    #[inline(always)]
-    pub(super) fn first_node(&self, prefix: Prefix<A>) -> (A::Entry, u32) {
-        let (index, start) = prefix.address().root_index();
-        let node = self.node(self.below_root[index]);
-        (node.entry, slot(prefix.address(), start as u8))
     }
 
     #[inline]
