@@ -276,6 +276,17 @@ fn scripts_are_whole() {
     }
 }
 
+#[test]
+fn members_that_would_share_a_number_are_refused_before_anything_is_done() {
+    let nodes = ["203.0.113.0/24", "eth1", "192.0.2.11", "192.0.3.11"];
+    let output = Command::new(file("resilient-group")).args(nodes).output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("192.0.3.11 ends like another node"), "{said}");
+}
+
 /// Which member each bucket of the group has.
 fn members(buckets: &str) -> Vec<u64> {
     let buckets: Vec<Value> = serde_json::from_str(buckets).unwrap();
