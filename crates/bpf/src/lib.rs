@@ -6,6 +6,7 @@
 //! - [`attach`] puts a program on an interface, [`features`] says what that interface can do,
 //!   [`classifier`] does it where older kernels have no links.
 //! - [`btf`] finds types of the running kernel, [`assemble`] writes small programs that use them.
+//! - [`classic`] reads filters as `tcpdump` compiles them, [`ring`] what programs hand over.
 //! - [`sys`] is bpf(2) itself: one function a command.
 //!
 //! # Who owns which memory
@@ -24,12 +25,14 @@ pub mod assemble;
 pub mod attach;
 mod bound;
 pub mod btf;
+pub mod classic;
 pub mod classifier;
 pub mod error;
 pub mod features;
 pub mod map;
 pub mod object;
 pub mod program;
+pub mod ring;
 pub mod sys;
 
 pub use error::{Error, Result};

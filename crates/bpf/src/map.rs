@@ -69,6 +69,14 @@ impl Map {
         })
     }
 
+    /// One that another process has made, of which this is a descriptor.
+    pub fn received(definition: MapDefinition, descriptor: OwnedFd) -> Self {
+        Self {
+            definition: Arc::new(definition),
+            descriptor: Arc::new(descriptor),
+        }
+    }
+
     /// Sets an array's only value for good: programs and we can read it.
     pub(crate) fn freeze(&self, value: &[u8]) -> Result<()> {
         sys::map_update(self.as_fd(), &0_u32.to_ne_bytes(), value)

@@ -20,6 +20,8 @@ const PSEUDO_MAP: u8 = 1;
 const PSEUDO_MAP_VALUE: u8 = 2;
 /// `BPF_PSEUDO_KFUNC_CALL`: the immediate is the number of a function of the kernel's.
 const PSEUDO_FUNCTION: u8 = 2;
+/// `BPF_PSEUDO_CALL`: the immediate is how far away the function is that is called.
+const PSEUDO_CALL: u8 = 1;
 /// `BPF_JMP | BPF_CALL`.
 const CALL: u8 = 0x85;
 
@@ -30,6 +32,7 @@ pub struct Loader {
     constants: HashMap<String, u64>,
     shared: HashMap<String, Map>,
     functions: Vec<(i32, u32)>,
+    behind: Option<(i32, Vec<Instruction>)>,
     bound: u32,
 }
 
@@ -44,6 +47,7 @@ impl Loader {
             constants: HashMap::new(),
             shared: HashMap::new(),
             functions: Vec::new(),
+            behind: None,
             bound: 0,
         })
     }
@@ -100,6 +104,14 @@ impl Loader {
     #[must_use]
     pub fn function(mut self, stand_in: i32, number: u32) -> Self {
         self.functions.push((stand_in, number));
+        self
+    }
+
+    /// Puts a function behind each program, which it calls where it calls `stand_in`, which is no
+    /// helper. Who does not set it must rule the calls out by a constant.
+    #[must_use]
+    pub fn behind(mut self, stand_in: i32, function: Vec<Instruction>) -> Self {
+        self.behind = Some((stand_in, function));
         self
     }
 
@@ -199,6 +211,18 @@ impl Loader {
             first.registers = first.registers & 0x0f | source << 4;
             first.immediate = maps[reference.map].as_fd().as_raw_fd();
             instructions[reference.at + 1].immediate = reference.offset.unwrap_or(0).cast_signed();
+        }
+        if let Some((stand_in, function)) = &self.behind {
+            // The kernel takes a million instructions.
+            let mut away = instructions.len() as u32;
+            for call in &mut instructions {
+                away -= 1;
+                if call.code == CALL && call.immediate == *stand_in {
+                    call.registers = PSEUDO_CALL << 4;
+                    call.immediate = away.cast_signed();
+                }
+            }
+            instructions.extend_from_slice(function);
         }
         // The kernel takes no such word for a bound program.
         let unaligned = match self.bound {
