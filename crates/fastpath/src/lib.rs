@@ -3,6 +3,8 @@
 //!
 //! - forward: file: `bpf/forward.bpf.c`; what it does: routes frames between ports; Rust side:
 //!   [`forward::Forwarder`]
+//!   shown to who captures: `bpf/captured.bpf.c`, `bpf/captured_segment.bpf.c`, Rust side:
+//!   [`forward::capture`]
 //! - hear, take: file: `bpf/take.bpf.c`; what it does: lets packet sockets have what can be
 //!   forwarded, and drops the kernel's copy of it; Rust side: [`forward::Forwarder`]
 //! - generate: file: `bpf/generate.bpf.c`; what it does: writes frames and redirects them into a

@@ -62,6 +62,19 @@ impl Attacher {
         coming
     }
 
+    /// Loads something for a port that is attached, after all that was given before.
+    pub(super) fn load<T: Send + 'static>(
+        &self,
+        load: impl FnOnce() -> T + Send + 'static,
+    ) -> Receiver<T> {
+        let (sender, outcome) = channel();
+        self.give(Box::new(move |_| {
+            // Nobody may wait for it any more.
+            let _given_up = sender.send(load());
+        }));
+        outcome
+    }
+
     /// Drops something that is attached, after all that was given before.
     pub(super) fn take_off(&self, attached: impl Send + 'static) {
         self.give(Box::new(move |_| drop(attached)));

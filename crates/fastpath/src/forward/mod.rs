@@ -37,6 +37,7 @@
 
 mod answers;
 mod attacher;
+pub mod capture;
 mod counters;
 mod flows;
 mod grace;
@@ -69,6 +70,7 @@ use bpf::btf::Btf;
 use bpf::map::{Map, MappedArray, possible_cpus};
 use bpf::program::{Loaded, Loader, Program};
 use bpf::sys::{RunResult, SocketBuffer};
+use capture::Capture;
 pub use counters::{Carried, PortCount, PortCounts};
 use fib::quiescence::Domain;
 use fib::{NextHop, NextHopEntry, NextHopTable};
@@ -271,6 +273,8 @@ pub struct Forwarder {
     before: Counted,
     /// Made when somebody asks first.
     rehearsal: Option<Rehearsal>,
+    /// While somebody captures.
+    capture: Option<Capture>,
 }
 
 impl Forwarder {
@@ -350,6 +354,7 @@ impl Forwarder {
             has_new_vlans: false,
             before: Counted::default(),
             rehearsal: None,
+            capture: None,
         };
         forwarder.vouch(None)?;
         Ok(forwarder)

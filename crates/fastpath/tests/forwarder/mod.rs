@@ -3,6 +3,7 @@
 
 mod bench;
 
+mod capture;
 mod leave;
 mod limits;
 mod links;
