@@ -8,7 +8,7 @@
 //! - [`packet`]: a Linux interface through an `AF_PACKET` socket.
 //! - [`xsk`]: `AF_XDP`, one queue of an interface in memory shared with the kernel.
 //!
-//! Beside the ports, [`pcap`] reads and writes capture files.
+//! Beside the ports, [`pcap`] and [`pcapng`] read and write capture files.
 //!
 //! Who owns which memory: the head of [`pool`]. Lengths are without the frame check sequence.
 
@@ -17,6 +17,7 @@ pub mod memory;
 mod option;
 pub mod packet;
 pub mod pcap;
+pub mod pcapng;
 pub mod pool;
 pub mod xsk;
 

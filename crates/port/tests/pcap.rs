@@ -215,3 +215,31 @@ fn broken_files_are_refused_with_the_place() {
     huge[24 + 8..24 + 12].fill(0xff);
     assert!(error(&huge).starts_with("f.pcap: record 1: claims 4294967295 bytes"));
 }
+
+#[test]
+fn frames_written_with_what_became_of_them_are_read_back() {
+    let mut file = Vec::new();
+    let mut writer = port::pcapng::Writer::new(&mut file, "test").unwrap();
+    let frames: [&[u8]; 3] = [&[7; 60], &[8; 61], &[]];
+    for (number, bytes) in frames.iter().enumerate() {
+        let name = format!("r{number}");
+        let interface = writer.interface(&name, "a port", 61).unwrap();
+        let packet = port::pcapng::Packet {
+            interface,
+            time: Duration::new(1_700_000_000, number as u32),
+            bytes,
+            wire_length: 100,
+            comment: "forwarded",
+            verdict: port::pcapng::Verdict::Xdp(4),
+            lost: number as u64,
+        };
+        writer.packet(&packet).unwrap();
+    }
+    let mut reader = Reader::new(Cursor::new(file), "written").unwrap();
+    for (number, bytes) in frames.iter().enumerate() {
+        let record = reader.next_record().unwrap().unwrap();
+        assert_eq!(record.time, Duration::new(1_700_000_000, number as u32));
+        assert_eq!((record.bytes, record.wire_length), (*bytes, 100));
+    }
+    assert!(reader.next_record().unwrap().is_none());
+}
