@@ -4,6 +4,7 @@
 //! in [`common`].
 
 mod announce;
+mod capture;
 mod common;
 mod doctor;
 mod drain;
@@ -46,6 +47,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Verb {
     Announce(announce::Arguments),
+    Capture(capture::Arguments),
     Completions(installed::Completions),
     Doctor(doctor::Arguments),
     Drain(drain::Arguments),
@@ -72,6 +74,7 @@ fn main() -> ExitCode {
     talk.set();
     common::exit_code(match verb {
         Verb::Announce(arguments) => announce::run(arguments),
+        Verb::Capture(arguments) => capture::run(&arguments),
         Verb::Completions(arguments) => installed::completions(&arguments),
         Verb::Doctor(arguments) => doctor::run(&arguments),
         Verb::Drain(arguments) => drain::run(&arguments),

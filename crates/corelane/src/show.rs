@@ -53,6 +53,17 @@ impl Named {
     }
 }
 
+impl Which {
+    /// Where the router answers.
+    pub(crate) fn socket(&self) -> PathBuf {
+        let Named {
+            instance,
+            run_directory,
+        } = &self.router;
+        instance.socket(run_directory)
+    }
+}
+
 /// The answer of the router that `which` names.
 pub(crate) fn ask(which: &Which, question: &str) -> Result<Value, Box<dyn Error + Send + Sync>> {
     which.router.ask(question)

@@ -20,7 +20,7 @@ impl Socket {
     }
 
     /// The explanation, whose answer is the kernel's, too.
-    fn explained(&self, words: &[&str]) -> Value {
+    pub(super) fn explained(&self, words: &[&str]) -> Value {
         let output = self.explain(&[words, &["--json"]].concat());
         assert_eq!(
             output.status.code(),
@@ -73,7 +73,7 @@ impl Socket {
 }
 
 /// Routes of every kind behind b, whose neighbour is known.
-fn roads(lab: &Lab, router: &Router) {
+pub(super) fn roads(lab: &Lab, router: &Router) {
     for route in [
         "203.0.113.0/24 via 10.1.0.2",
         "unreachable 198.51.100.1/32",

@@ -2,6 +2,7 @@
 //! kernel, iperf3, traceroute, FRR and BIRD. Needs root; what needs a program that is not installed
 //! says so and passes.
 
+mod captured;
 mod changes;
 #[path = "../../../router/tests/held.rs"]
 mod held;

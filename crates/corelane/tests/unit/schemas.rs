@@ -24,6 +24,7 @@ fn written<T: JsonSchema>() -> Value {
 /// Every form.
 fn all() -> Vec<Value> {
     vec![
+        written::<crate::capture::frame::Frame>(),
         written::<crate::doctor::Diagnosis>(),
         written::<crate::drain::Drained>(),
         written::<crate::fleet::Fleet>(),

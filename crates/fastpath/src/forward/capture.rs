@@ -67,8 +67,7 @@ impl Wanted {
     /// # Errors
     /// Why not, and what to do.
     fn check(&self) -> Result<()> {
-        let later = [Reason::EgressRefused, Reason::TransmitFull];
-        if let Some(reason) = self.reasons.iter().find(|reason| later.contains(reason)) {
+        if let Some(reason) = self.reasons.iter().find(|reason| !reason.is_shown()) {
             let remedy = "it is found out when the frame has gone on; capture forwarded frames, \
                           and count these with corelane show drops";
             return Err(Error::value("reason", reason.name(), remedy));

@@ -71,6 +71,7 @@ use bpf::map::{Map, MappedArray, possible_cpus};
 use bpf::program::{Loaded, Loader, Program};
 use bpf::sys::{RunResult, SocketBuffer};
 use capture::Capture;
+pub use capture::Capturing;
 pub use counters::{Carried, PortCount, PortCounts};
 use fib::quiescence::Domain;
 use fib::{NextHop, NextHopEntry, NextHopTable};

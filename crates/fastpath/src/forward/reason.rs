@@ -170,4 +170,15 @@ reasons! {
 impl Reason {
     /// How many there are.
     pub const COUNT: usize = Self::ALL.len();
+
+    /// Can a program show a frame that is left for it ([`super::capture`])? Not when that is found
+    /// out behind the program.
+    pub const fn is_shown(self) -> bool {
+        !matches!(self, Self::EgressRefused | Self::TransmitFull)
+    }
+
+    /// Is it found out by or behind the look-up of the destination?
+    pub fn is_looked_up(self) -> bool {
+        self >= Self::NoRoute
+    }
 }

@@ -7,7 +7,7 @@ use super::Instance;
 use crate::engine::{Counters, EngineError};
 use crate::management_plane::pieces::Pieces;
 use crate::management_plane::server::{Asked, Place, Question};
-use crate::management_plane::{answers, explain, metrics, node};
+use crate::management_plane::{answers, capture, explain, metrics, node};
 
 /// How often the counters are read for metrics at most.
 const METRICS_PAUSE: Duration = Duration::from_millis(100);
@@ -56,8 +56,12 @@ impl Instance {
             Question::Show(words) if words.first().is_some_and(|word| word == "explain") => {
                 self.explain(&words[1..].join(" "))
             }
+            Question::Show(words) if words.first().is_some_and(|word| word == capture::WAY) => {
+                capture::way(&self.follower, &words[1..].join(" ")).map(Pieces::from)
+            }
             Question::Show(words) => self.show(&words),
             Question::TakeOver(words, stream) => return self.offer(stream, &words),
+            Question::Capture(words, stream) => return self.capture(stream, &words),
             Question::Health => Ok(self.health().into()),
             Question::Metrics(format) => Ok(match self.counters_for_metrics() {
                 Ok(counters) => metrics::page(&self.follower, &counters, self.fitness(), format),

@@ -53,6 +53,7 @@ impl Instance {
             log!(Level::Warning, "take-over", process, refused = error);
             return;
         }
+        self.end_capture("another process takes the ports over: capture from that one");
         let what = "it makes itself ready; this process forwards meanwhile";
         log!(Level::Info, "take-over", process, what);
         self.guest = Some(Guest {

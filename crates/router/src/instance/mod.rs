@@ -7,6 +7,7 @@
 //! dead process held.
 
 mod answering;
+mod capturing;
 mod checks;
 mod giving;
 mod policy;
@@ -24,6 +25,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{self, PollFd, PollFlags, Timespec};
 
+use self::capturing::Capturer;
 use self::checks::Checks;
 use self::giving::Guest;
 use self::readiness::Readiness;
@@ -102,6 +104,8 @@ pub struct Instance {
     vouching: Vouching,
     readiness: Readiness,
     supervisor: Supervisor,
+    /// Who captures.
+    capturer: Option<Capturer>,
     /// Who is taking over.
     guest: Option<Guest>,
     /// It has.
@@ -168,6 +172,7 @@ impl Instance {
             lacks_settings: false,
             changes: Changes::listen()?,
             news: 0,
+            capturer: None,
             guest: None,
             gone: false,
         };
@@ -230,6 +235,7 @@ impl Instance {
             self.check(now);
             self.look_whether_ready(now);
             self.follow_guest(now);
+            self.follow_capturer();
             self.supervisor.alive(now);
         }
         self.supervisor.stopping();
@@ -244,6 +250,7 @@ impl Instance {
     fn sleep(&self) {
         let longest = match self.follower.checking() {
             Checking::No if self.follower.is_resyncing() => WAITING,
+            Checking::No if self.capturer.as_ref().is_some_and(Capturer::waits) => WAITING,
             Checking::No => vouching::INTERVAL,
             Checking::Waiting => WAITING,
             Checking::Comparing => Duration::ZERO,
@@ -262,6 +269,7 @@ impl Instance {
             entry(self.changes.as_fd()),
         ];
         polls.extend(self.guard.descriptors().map(entry));
+        polls.extend(self.capturer.as_ref().map(|one| entry(one.descriptor())));
         polls.extend(self.guest.as_ref().map(|guest| entry(guest.descriptor())));
         // Whoever has something is asked by all that follows.
         if event::poll(&mut polls, timeout.as_ref()).is_err() {

@@ -13,7 +13,20 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// # Errors
 /// When no router answers on the socket; the error says so and what to do.
 pub fn ask(socket: &Path, question: &str) -> io::Result<String> {
-    let mut stream = UnixStream::connect(socket).map_err(|error| {
+    let mut stream = connect(socket)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    writeln!(stream, "{question}")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
+/// A connection to the router that answers there.
+///
+/// # Errors
+/// When none does; the error says so and what to do.
+pub fn connect(socket: &Path) -> io::Result<UnixStream> {
+    UnixStream::connect(socket).map_err(|error| {
         let remedy = "start one with corelane run, or name it with --instance and --run-directory";
         io::Error::new(
             error.kind(),
@@ -22,10 +35,5 @@ pub fn ask(socket: &Path, question: &str) -> io::Result<String> {
                 socket.display()
             ),
         )
-    })?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    writeln!(stream, "{question}")?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    Ok(answer)
+    })
 }

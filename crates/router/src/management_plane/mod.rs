@@ -7,6 +7,7 @@
 //!  http       what is served by HTTP
 //!  pieces     an answer of any length, some hundred rows at a time
 //!  answers    what `corelane show` prints
+//!  capture    what is said about a capture
 //!  explain    what becomes of a packet, step by step
 //!  forms      the forms of these answers
 //!  metrics    the same for a time-series database
@@ -16,6 +17,7 @@
 //! ```
 
 pub mod answers;
+pub mod capture;
 pub mod client;
 pub mod config;
 pub mod explain;

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
+use super::capture;
 use super::config::Allow;
 use super::http;
 use super::metrics::Format;
@@ -50,6 +51,8 @@ pub enum Question {
     More(Pieces),
     /// Somebody wants to take over, who says so in these words and listens there.
     TakeOver(Vec<String>, UnixStream),
+    /// Somebody wants to capture, who says so in these words and listens there.
+    Capture(Vec<String>, UnixStream),
 }
 
 /// A question and where its answer goes.
@@ -316,11 +319,14 @@ fn serve_unix(
     let mut line = String::new();
     BufReader::new((&mut stream).take(LONGEST_WITH_FRAME)).read_line(&mut line)?;
     let words: Vec<String> = line.split_whitespace().map(String::from).collect();
-    if words
-        .first()
-        .is_some_and(|word| word == take_over::QUESTION)
-    {
-        let question = Question::TakeOver(words, stream.stream);
+    let first = words.first().map_or("", String::as_str);
+    let talk: Option<fn(_, _) -> _> = match first {
+        take_over::QUESTION => Some(Question::TakeOver),
+        capture::QUESTION => Some(Question::Capture),
+        _ => None,
+    };
+    if let Some(talk) = talk {
+        let question = talk(words, stream.stream);
         // Nobody waits for an answer here.
         let (answer, _) = sync_channel(1);
         let asked = Asked { question, answer };

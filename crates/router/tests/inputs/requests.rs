@@ -107,7 +107,7 @@ impl Answering {
                     }
                     Question::More(rest) => rest,
                     // Its stream is closed, and nobody waits for an answer.
-                    Question::TakeOver(..) => String::new().into(),
+                    Question::TakeOver(..) | Question::Capture(..) => String::new().into(),
                 };
                 let _ = asked.answer.try_send(pieces.piece(&self.follower));
             }

@@ -57,18 +57,21 @@ pub(super) struct FrameSeen {
 /// What is read in the packet.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(super) struct PacketSeen {
-    pub(super) from: String,
-    pub(super) to: String,
+pub struct PacketSeen {
+    /// Source.
+    pub from: String,
+    /// Destination.
+    pub to: String,
     /// Its number.
-    pub(super) protocol: u8,
+    pub protocol: u8,
     /// Of TCP and UDP.
-    pub(super) source_port: Option<u16>,
-    pub(super) destination_port: Option<u16>,
+    pub source_port: Option<u16>,
+    /// Of TCP and UDP.
+    pub destination_port: Option<u16>,
     /// Bytes, as the header says.
-    pub(super) length: u32,
+    pub length: u32,
     /// Time to live, or hop limit.
-    pub(super) ttl: u8,
+    pub ttl: u8,
 }
 
 /// The longest prefix.

@@ -14,19 +14,22 @@ mod packet;
 mod question;
 mod says;
 mod search;
+mod way;
 
 use std::net::IpAddr;
 
 use fastpath::forward::{Reason, Rehearsed};
 use fib::next_hop::Kind;
 
-pub use form::Explained;
+pub use form::{Explained, PacketSeen};
+pub use packet::read as packet_seen;
 pub use question::{Question, bytes_of, hexadecimal};
 
-use self::form::{Because, FrameSeen, Kernel, PacketSeen, Rewrite, SCHEMA};
+use self::form::{Because, FrameSeen, Kernel, Rewrite, SCHEMA};
 use self::kernel::Says;
 use self::packet::{Packet, Plan, Seen};
 use self::search::Found;
+pub(crate) use self::way::prefix_and_neighbour as way;
 use super::answers::{link_name, mac};
 use super::forms;
 use crate::control_plane::follower::Follower;
@@ -178,15 +181,7 @@ impl Told<'_> {
             vlan: self.seen.vlan,
             source_mac: mac(self.seen.source_mac),
             destination_mac: mac(self.seen.destination_mac),
-            packet: self.seen.ip.map(|packet| PacketSeen {
-                from: packet.from.to_string(),
-                to: packet.to.to_string(),
-                protocol: packet.protocol,
-                source_port: packet.ports.map(|(from, _)| from),
-                destination_port: packet.ports.map(|(_, to)| to),
-                length: packet.length,
-                ttl: packet.ttl,
-            }),
+            packet: self.seen.ip.map(PacketSeen::from),
             bytes: hexadecimal(&self.frame),
         }
     }

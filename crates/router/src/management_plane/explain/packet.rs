@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use wire::ethernet::{self, MacAddress};
 use wire::{checksum, ipv4, ipv6, udp};
 
-use super::Question;
+use super::{PacketSeen, Question};
 
 const ICMP: u8 = 1;
 const TCP: u8 = 6;
@@ -168,6 +168,27 @@ pub(super) struct Packet {
     pub(super) length: u32,
     pub(super) ttl: u8,
     pub(super) tos: u8,
+}
+
+impl From<Packet> for PacketSeen {
+    fn from(packet: Packet) -> Self {
+        Self {
+            from: packet.from.to_string(),
+            to: packet.to.to_string(),
+            protocol: packet.protocol,
+            source_port: packet.ports.map(|(from, _)| from),
+            destination_port: packet.ports.map(|(_, to)| to),
+            length: packet.length,
+            ttl: packet.ttl,
+        }
+    }
+}
+
+/// Reads a frame: the identifier of its VLAN, its destination, its packet.
+pub fn read(frame: &[u8]) -> (Option<u16>, Option<(IpAddr, PacketSeen)>) {
+    let seen = see(frame);
+    let packet = seen.ip.map(|packet| (packet.to, packet.into()));
+    (seen.vlan, packet)
 }
 
 /// Reads a frame.

@@ -122,7 +122,7 @@ fn group(arrival: &Arrival, seen: &Seen, buckets: &[NextHop]) -> Group {
 }
 
 /// The longest prefix that says something of its own.
-fn longest<A: Routed>(
+pub(super) fn longest<A: Routed>(
     follower: &Follower,
     family: &Family<A>,
     table: u32,
@@ -170,7 +170,7 @@ fn way_out(follower: &Follower, entry: &NextHopEntry) -> WayOut {
     }
 }
 
-fn way(follower: &Follower, entry: &NextHopEntry, to: IpAddr) -> Way {
+pub(super) fn way(follower: &Follower, entry: &NextHopEntry, to: IpAddr) -> Way {
     let out = way_out(follower, entry);
     let adjacency = entry.kind == Kind::Adjacency;
     // The destination itself, or a gateway of its family, if any fits.
