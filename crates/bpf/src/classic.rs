@@ -12,7 +12,7 @@ mod translate;
 
 use std::str::FromStr;
 
-pub use translate::translate;
+pub use translate::{Bytes, translate};
 
 /// Longest filter that is taken, in instructions: a long list of addresses.
 pub const LONGEST: usize = 1024;

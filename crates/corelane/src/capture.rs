@@ -230,13 +230,13 @@ fn begun(started: &Started, has_filter: bool) -> String {
 }
 
 fn summary(told: u64, counted: Counted) -> String {
-    let Counted { seen, lost, .. } = counted;
+    let lost = counted.lost;
     let remedy = if lost > 0 {
         "; fewer are with a filter, --reason, --sample or a shorter --snap"
     } else {
         ""
     };
-    format!("{told} frames captured of {seen} looked at; {lost} found no room{remedy}")
+    format!("{told} frames captured; {lost} found no room{remedy}")
 }
 
 fn known(name: &str) -> Result<Reason, String> {

@@ -24,5 +24,5 @@ INLINE __u32 tag_beside(struct xdp_md *context)
 
 int forward(struct xdp_md *context)
 {
-	return WATCH(context, bpf_xdp_get_buff_len(context), tag_beside(context), decide(context, &noted));
+	return WATCH(context, bpf_xdp_get_buff_len(context), tag_beside(context), context->rx_queue_index, decide(context, &noted));
 }

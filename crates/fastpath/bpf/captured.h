@@ -14,7 +14,13 @@
 CONSTANT(SNAP);     /* bytes that are kept of a frame, at most */
 CONSTANT(EVERY);    /* one frame in so many is looked at, by chance */
 CONSTANT(WANTED);   /* a bit for each reason, and that of REASONS: forwarded */
-CONSTANT(FILTERED); /* 1: `passes_filter` is there */
+CONSTANT(FILTERED); /* `enum filtered` */
+
+enum filtered {
+	FILTER_NONE,
+	FILTER_COPY,  /* the filter reads what was copied */
+	FILTER_FRAME, /* it reads the frame itself, where all of its header can be seen */
+};
 
 /* `Head` of src/forward/capture/shown.rs, and the frame behind it. */
 struct shown {
@@ -33,9 +39,9 @@ struct shown {
 #define HEAD_LENGTH 40
 
 struct shown_count {
-	__u64 seen, matched, lost;
+	__u64 matched, lost;
 	__u64 left; /* frames until the next that is looked at */
-	__u64 reserved[4];
+	__u64 reserved[5];
 };
 
 MAP(preparing, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct shown, 1, 0);
@@ -47,8 +53,10 @@ struct {
 	__uint(max_entries, 4096);
 } shown_ring SEC(".maps");
 
-/* Stands for the filter, which the loader puts behind the program: bytes, how many, and the frame's length. */
-static int (*passes_filter)(const __u8 *bytes, __u64 kept, __u64 length) = (void *)0x66696c74;
+/* Stands for the filter, which the loader puts behind the program: bytes, how many or where they end, and the
+ * frame's length. */
+static int (*passes_copy)(const __u8 *bytes, __u64 kept, __u64 length) = (void *)0x66696c74;
+static int (*passes_frame)(const __u8 *bytes, const __u8 *end, __u64 length) = (void *)0x66696c74;
 
 /* What is noted of a frame on its way. */
 struct noted {
@@ -68,10 +76,13 @@ INLINE void note(struct noted *noted, const struct way *way, __u64 reason, __u32
 }
 
 /* Is it this frame's turn? */
-INLINE _Bool is_sampled(struct shown_count *count)
+INLINE _Bool is_sampled(__u32 cpu)
 {
 	if (EVERY < 2)
 		return 1;
+	struct shown_count *count = LOOKUP(shown_counts, cpu);
+	if (!count)
+		return 0;
 	__u64 left = count->left;
 	if (left) {
 		count->left = left - 1;
@@ -85,6 +96,8 @@ INLINE _Bool is_sampled(struct shown_count *count)
 /* Copies a frame of `length` bytes, with the tag that lies beside it, if one does. False when the filter does not want it. */
 INLINE _Bool keep(CONTEXT *context, struct shown *shown, __u64 length, __u32 tag)
 {
+	if (FILTERED == FILTER_FRAME && !passes_frame(packet_start(context), packet_end(context), length))
+		return 0;
 	__u32 front = 2 * 6;
 	__u64 wanted = length;
 	OPAQUE(wanted);
@@ -108,7 +121,7 @@ INLINE _Bool keep(CONTEXT *context, struct shown *shown, __u64 length, __u32 tag
 	FORGET(kept, length);
 	shown->length = length;
 	shown->kept = kept;
-	return !FILTERED || passes_filter(shown->bytes, kept, length);
+	return FILTERED != FILTER_COPY || passes_copy(shown->bytes, kept, length);
 }
 
 /* Hands over what was kept. */
@@ -136,26 +149,25 @@ INLINE void show(const struct noted *noted, struct shown *shown, struct shown_co
 /* May a frame that is forwarded be wanted? Then it is kept before it is changed. */
 #define KEEPS_BEFORE (WANTED >> REASONS & 1)
 
-/* Runs DECIDE on a frame and shows it. FRAME_LENGTH and TAG_BESIDE are of the frame as it came. */
-#define WATCH(context, FRAME_LENGTH, TAG_BESIDE, DECIDE)                                                                           \
+/* Runs DECIDE on a frame and shows it. FRAME_LENGTH and TAG_BESIDE are of the frame as it came, ANYTHING is what the
+ * verifier knows nothing of. A frame that is not looked at costs as little as can be. */
+#define WATCH(context, FRAME_LENGTH, TAG_BESIDE, ANYTHING, DECIDE)                                                                 \
 	({                                                                                                                         \
 		__u32 here = bpf_get_smp_processor_id();                                                                           \
-		struct shown_count *count = LOOKUP(shown_counts, here);                                                            \
-		struct shown *shown = LOOKUP(preparing, 0);                                                                        \
 		struct noted noted = {.reason = ~0ULL};                                                                            \
-		__u64 wanted = 0, length = FRAME_LENGTH;                                                                           \
-		__u32 beside = TAG_BESIDE;                                                                                         \
-		if (count && shown && is_sampled(count)) {                                                                         \
-			count->seen++;                                                                                             \
-			wanted = !KEEPS_BEFORE || keep(context, shown, length, beside);                                            \
+		__u64 wanted = is_sampled(here);                                                                                   \
+		if (KEEPS_BEFORE && wanted) {                                                                                      \
+			struct shown *shown = LOOKUP(preparing, 0);                                                                \
+			wanted = shown && keep(context, shown, FRAME_LENGTH, TAG_BESIDE);                                          \
 		}                                                                                                                  \
 		/* The verifier goes one way for frames that are wanted and others. */                                             \
-		FORGET(wanted, length);                                                                                            \
+		__u64 anything = ANYTHING;                                                                                         \
+		FORGET(wanted, anything);                                                                                          \
 		int fate = DECIDE;                                                                                                 \
 		if (wanted && noted.reason <= REASONS && WANTED >> noted.reason & 1) {                                             \
-			count = LOOKUP(shown_counts, here);                                                                        \
-			shown = LOOKUP(preparing, 0);                                                                              \
-			if (count && shown && (KEEPS_BEFORE || keep(context, shown, length, beside)))                              \
+			struct shown_count *count = LOOKUP(shown_counts, here);                                                    \
+			struct shown *shown = LOOKUP(preparing, 0);                                                                \
+			if (count && shown && (KEEPS_BEFORE || keep(context, shown, FRAME_LENGTH, TAG_BESIDE)))                    \
 				show(&noted, shown, count, here);                                                                  \
 		}                                                                                                                  \
 		fate;                                                                                                              \

@@ -14,6 +14,5 @@
 
 int segment(struct __sk_buff *context)
 {
-	__u32 tag = context->vlan_present ? 0x10000 | context->vlan_tci : 0;
-	return WATCH(context, context->len, tag, decide(context, &noted));
+	return WATCH(context, context->len, context->vlan_present ? 0x10000 | context->vlan_tci : 0, context->len, decide(context, &noted));
 }

@@ -1,8 +1,8 @@
 //! A classic filter as a function of the kernel's eBPF machine.
 //!
-//! It is given the frame's first bytes (r1), how many (r2) and the frame's length (r3), and says
-//! whether the frame passes (r0). The accumulator is r0, the index r5; r4 is for addresses, the stack
-//! is the filter's memory. Nothing loops, so its cost is bounded by its length.
+//! It is given the frame's first bytes (r1), how many or where they end (r2, [`Bytes`]) and the frame's
+//! length (r3), and says whether the frame passes (r0). The accumulator is r0, the index r5; r4 and r6 are
+//! for addresses, the stack is the filter's memory. Nothing loops, so its cost is bounded by its length.
 
 use super::{Does, Filter, From};
 use crate::sys::Instruction;
@@ -13,6 +13,7 @@ const KEPT: u8 = 2;
 const LENGTH: u8 = 3;
 const AT: u8 = 4;
 const X: u8 = 5;
+const END: u8 = 6;
 const FRAME: u8 = 10;
 
 const LOAD: u8 = 0x61;
@@ -34,6 +35,15 @@ const IF_LESS_OR_EQUAL: u8 = 0xb0;
 const IF_ZERO: u8 = 0x10;
 const EXIT: u8 = 0x95;
 
+/// What the filter reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bytes {
+    /// A copy of the frame's beginning; r2 is how many bytes it has.
+    Copied,
+    /// The frame itself; r2 is its end.
+    Frame,
+}
+
 /// Where a jump leads that is filled in at the end.
 #[derive(Clone, Copy)]
 enum To {
@@ -42,8 +52,8 @@ enum To {
     Refusal,
 }
 
-#[derive(Default)]
 struct Writer {
+    bytes: Bytes,
     code: Vec<Instruction>,
     jumps: Vec<(usize, To)>,
 }
@@ -86,10 +96,14 @@ impl Writer {
 }
 
 /// The filter for frames of which at most `snap` bytes are there. `None` where it is too long.
-pub fn translate(filter: &Filter, snap: u16) -> Option<Vec<Instruction>> {
+pub fn translate(filter: &Filter, snap: u16, bytes: Bytes) -> Option<Vec<Instruction>> {
     let classic = filter.instructions();
     let reached = reached(filter);
-    let mut writer = Writer::default();
+    let mut writer = Writer {
+        bytes,
+        code: Vec::new(),
+        jumps: Vec::new(),
+    };
     let slot = |word: u32| -(4 * (word as i16 + 1));
     // What was never stored is zero, which the verifier has to see.
     writer.number(ALU | MOVE, A, 0);
@@ -207,7 +221,13 @@ fn from_frame(writer: &mut Writer, to: u8, k: u32, size: u32, snap: u16) {
     // Within what is there by the second condition, so it fits.
     match u16::try_from(end).ok().filter(|end| *end <= snap) {
         Some(end) => {
-            writer.jump(JUMP | IF_LESS, KEPT, 0, end.into(), To::Refusal);
+            if writer.bytes == Bytes::Copied {
+                writer.jump(JUMP | IF_LESS, KEPT, 0, end.into(), To::Refusal);
+            } else {
+                writer.register(ALU64 | MOVE, AT, BYTES);
+                writer.number(ALU64 | ADD, AT, end.into());
+                writer.jump(JUMP | IF_GREATER | REGISTER, AT, KEPT, 0, To::Refusal);
+            }
             writer.load(to, BYTES, k as i16, size);
         }
         None => never(writer, to),
@@ -216,13 +236,8 @@ fn from_frame(writer: &mut Writer, to: u8, k: u32, size: u32, snap: u16) {
 
 /// A frame has no such bytes. What follows may be reached in no other way, and needs a value then.
 fn never(writer: &mut Writer, to: u8) {
-    writer.jump(
-        JUMP | IF_LESS_OR_EQUAL,
-        KEPT,
-        0,
-        u32::from(u16::MAX),
-        To::Refusal,
-    );
+    writer.number(ALU | MOVE, AT, 0);
+    writer.jump(JUMP | IF_ZERO, AT, 0, 0, To::Refusal);
     writer.number(ALU | MOVE, to, 0);
 }
 
@@ -231,11 +246,19 @@ fn indexed(writer: &mut Writer, to: u8, k: u32, size: u32, snap: u16) {
         return never(writer, to);
     };
     writer.register(ALU | MOVE, AT, X);
-    writer.number(ALU64 | ADD, AT, end);
-    writer.jump(JUMP | IF_GREATER | REGISTER, AT, KEPT, 0, To::Refusal);
-    writer.jump(JUMP | IF_GREATER, AT, 0, snap.into(), To::Refusal);
-    writer.register(ALU64 | ADD, AT, BYTES);
-    writer.load(to, AT, -(size as i16), size);
+    writer.jump(JUMP | IF_GREATER, AT, 0, u32::from(snap) - end, To::Refusal);
+    writer.register(ALU64 | MOVE, END, AT);
+    if writer.bytes == Bytes::Frame {
+        writer.register(ALU64 | ADD, AT, BYTES);
+        writer.register(ALU64 | MOVE, END, AT);
+    }
+    writer.number(ALU64 | ADD, END, end);
+    writer.jump(JUMP | IF_GREATER | REGISTER, END, KEPT, 0, To::Refusal);
+    if writer.bytes == Bytes::Copied {
+        writer.register(ALU64 | ADD, AT, BYTES);
+    }
+    // Less than `snap`, which has 16 bits.
+    writer.load(to, AT, k as i16, size);
 }
 
 fn calculate(writer: &mut Writer, operation: u16, by_x: bool, k: u32) {

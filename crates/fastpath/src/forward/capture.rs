@@ -20,11 +20,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::mpsc::{Receiver, TryRecvError};
 
 use bpf::attach::Mode;
-use bpf::classic::{Filter, translate};
+use bpf::classic::{Bytes, Filter, translate};
 use bpf::map::Map;
 use bpf::program::{Loader, Program};
 
 use super::attacher::Attacher;
+use super::tags::Teller;
 use super::{Forwarder, Load, OWN_BYTES, Reason, Target, shared};
 use crate::{Error, Result};
 
@@ -125,6 +126,16 @@ pub struct Capturing {
 }
 
 impl Load {
+    /// What a filter reads: the frame, unless a tag may lie beside it or some of its header elsewhere.
+    fn filtered_bytes(&self) -> Bytes {
+        let has_beside = matches!(self.teller, Teller::Driver { .. });
+        if self.mode == Mode::Tc || has_beside {
+            Bytes::Copied
+        } else {
+            Bytes::Frame
+        }
+    }
+
     /// The program of a port that shows frames; `in_kernel`: the filter is a part of it.
     fn load_captured(
         &self,
@@ -140,22 +151,33 @@ impl Load {
         } else {
             self.loader(CAPTURED, maps)?
         };
-        let loader = shape(loader, wanted, in_kernel, self.cpus)?;
+        let bytes = in_kernel.then(|| self.filtered_bytes());
+        let loader = shape(loader, wanted, bytes, self.cpus)?;
         let program = if at_tc { "segment" } else { "forward" };
         loader.load()?.program(program)
     }
 }
 
 /// Sizes the maps and sets the constants by which a program shows frames.
-fn shape(loader: Loader, wanted: &Wanted, in_kernel: bool, cpus: usize) -> bpf::Result<Loader> {
+fn shape(
+    loader: Loader,
+    wanted: &Wanted,
+    filtered: Option<Bytes>,
+    cpus: usize,
+) -> bpf::Result<Loader> {
     let room = wanted.room();
-    let filter = wanted.filter.as_ref().filter(|_| in_kernel);
-    let filter = filter.and_then(|filter| translate(filter, room));
+    let filter = wanted.filter.as_ref().zip(filtered);
+    let filter = filter.and_then(|(filter, bytes)| translate(filter, room, bytes));
+    let bytes = match filtered {
+        _ if filter.is_none() => 0,
+        Some(Bytes::Frame) => 2,
+        _ => 1,
+    };
     let loader = loader
         .constant("SNAP", room.into())
         .constant("EVERY", wanted.every.into())
         .constant("WANTED", wanted.bits())
-        .constant("FILTERED", filter.is_some().into())
+        .constant("FILTERED", bytes)
         .value_size("preparing", shown::HEAD as u32 + u32::from(room))?
         .entries("shown_counts", cpus as u32)?
         .entries("shown_ring", RING_BYTES)?;
@@ -168,7 +190,7 @@ fn shape(loader: Loader, wanted: &Wanted, in_kernel: bool, cpus: usize) -> bpf::
 /// Loads with the filter, or without when the kernel does not take it.
 fn load(load: &Load, wanted: &Wanted, maps: &HashMap<&'static str, Map>) -> Loaded {
     let filter = wanted.filter.as_ref();
-    if filter.is_some_and(|filter| translate(filter, wanted.room()).is_some()) {
+    if filter.is_some_and(|filter| translate(filter, wanted.room(), Bytes::Copied).is_some()) {
         match load.load_captured(wanted, true, maps) {
             Err(bpf::Error::Refused { .. }) => {}
             outcome => return Ok((outcome?, true)),
@@ -216,9 +238,9 @@ impl Forwarder {
                           auto, or capture on the interface: tcpdump -i PORT";
             return Err(Error::value("capture", "engine af-packet", remedy));
         }
-        let load = self.load_for(0, Mode::Native, super::tags::Teller::Nobody);
+        let load = self.load_for(0, Mode::Native, Teller::Nobody);
         let loader = load.loader(CAPTURED, &self.maps)?;
-        let made = shape(loader, &wanted, false, self.cpus)?.maps()?;
+        let made = shape(loader, &wanted, None, self.cpus)?.maps()?;
         let mut maps = self.maps.clone();
         for name in MAPS {
             maps.insert(name, made.map(name)?);

@@ -281,7 +281,7 @@ fn a_part_of_the_frames_is_looked_at() {
         let seen = capture.seen().len();
         // One in ten: 400, give or take six times what chance does.
         assert!((300..500).contains(&seen), "{seen}");
-        assert_eq!(capture.frames.counted().seen, seen as u64);
+        assert_eq!(capture.frames.counted().matched, seen as u64);
     });
 }
 

@@ -76,9 +76,7 @@ impl<'a> Shown<'a> {
 /// What was counted of the capture itself, by all cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// Frames that were looked at.
-    pub seen: u64,
-    /// Those that were wanted.
+    /// Frames that were wanted.
     pub matched: u64,
     /// Those of them that found no room in the ring.
     pub lost: u64,
@@ -122,9 +120,8 @@ impl Frames {
     pub fn counted(&self) -> Counted {
         let rows = (0..self.counts.len()).step_by(COUNT_WORDS);
         rows.fold(Counted::default(), |all, row| Counted {
-            seen: all.seen + self.counts.read(row),
-            matched: all.matched + self.counts.read(row + 1),
-            lost: all.lost + self.counts.read(row + 2),
+            matched: all.matched + self.counts.read(row),
+            lost: all.lost + self.counts.read(row + 1),
         })
     }
 }
