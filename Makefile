@@ -1,6 +1,6 @@
 # Two commands matter: `make study` and `make test`. The rest serves those who change the code.
 .DEFAULT_GOAL := study
-.PHONY: site reference schemas prove dist soak verify-frames explain-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-builds bench-budget bench-router bench-tester bench-scale bench-bgp-reset
+.PHONY: site reference schemas prove dist soak verify-frames explain-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-builds bench-budget bench-router bench-tester bench-scale bench-bgp-reset bench-capture
 
 # What there is to make, from the comments of this file.
 help:
@@ -170,6 +170,11 @@ bench-builds: build
 bench-budget:
 	@scripts/setup bpf
 	cargo run --release --locked --quiet --package dut --example budget -- $(addprefix --routes ,$(PREFIXES)) $(ARGS)
+
+# What capturing costs the frames that are forwarded, by turns on one device, with what it may cost at
+# most. Needs root and a quiet machine, some three minutes; ARGS="--rounds 100".
+bench-capture:
+	cargo run --release --locked --quiet --package dut --example capture_cost -- $(ARGS)
 
 # What a flood of what the kernel must answer does to a BGP session and to forwarding. Needs root
 # and bird; SECONDS=60.

@@ -1,0 +1,227 @@
+//! What capturing costs the frames that are forwarded, by turns on one device with the Internet's
+//! table: nothing captured, a reason that no frame has, a filter that none passes, one frame in
+//! a thousand, every frame.
+//!
+//! `make bench-capture`, as root. What each of these may cost at most is printed beside it.
+
+mod bed;
+
+use std::ops::Range;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bed::{Failure, SEED, fill, lay, open};
+use bpf::classic::Filter;
+use clap::Parser;
+use dut::routes::{self, DESTINATIONS};
+use fastpath::forward::capture::{Frames, Wanted};
+use fastpath::forward::{Forwarder, Reason};
+use figures::{Estimate, Rounds};
+use report::Table;
+use tester::sizes::Family;
+use tester::veth::lanes::{Lanes, Load, Pace};
+
+/// Bytes of a frame with FCS, and cores.
+const WANTED: (u32, Range<usize>) = (64, 0..1);
+/// How often whoever captures fetches frames, as `corelane capture` does.
+const PAUSE: Duration = Duration::from_millis(10);
+/// `ip and udp and dst port 65000`, as `tcpdump -ddd` prints it: read to its end for each of the tester's
+/// frames, and passed by none.
+const NOBODYS: &str = "\
+11
+40 0 0 12
+21 0 8 2048
+48 0 0 23
+21 0 6 17
+40 0 0 20
+69 4 0 8191
+177 0 0 14
+72 0 0 16
+21 0 1 65000
+6 0 0 262144
+6 0 0 0
+";
+
+/// What capturing costs.
+#[derive(Parser)]
+struct Options {
+    /// Rounds; everything is measured once in each
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u16).range(2..))]
+    rounds: u16,
+    /// Length of a trial in seconds
+    #[arg(long, default_value_t = 0.3)]
+    seconds: f64,
+}
+
+/// What is captured in a trial.
+struct Setting {
+    name: &'static str,
+    /// How much slower frames may be.
+    most: Option<f64>,
+    wanted: Option<Wanted>,
+}
+
+fn settings(port: u32) -> Result<Vec<Setting>, Failure> {
+    let forwarded = || Wanted {
+        reasons: Vec::new(),
+        forwarded: true,
+        every: 1,
+        snap: 256,
+        filter: None,
+        ports: vec![port],
+    };
+    let filter: Filter = NOBODYS.parse()?;
+    let setting = |name, most, wanted| Setting { name, most, wanted };
+    let no_route = Wanted {
+        reasons: vec![Reason::NoRoute],
+        forwarded: false,
+        ..forwarded()
+    };
+    let filtered = Wanted {
+        filter: Some(filter),
+        ..forwarded()
+    };
+    let sampled = Wanted {
+        every: 1000,
+        ..forwarded()
+    };
+    Ok(vec![
+        setting("nothing", None, None),
+        setting("nothing, again", Some(0.005), None),
+        setting("a reason that no frame has", Some(0.05), Some(no_route)),
+        setting("a filter that no frame passes", Some(0.05), Some(filtered)),
+        setting("one frame in 1000", Some(0.02), Some(sampled)),
+        setting("every frame", None, Some(forwarded())),
+    ])
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let done = host::cleanup::on_signal().map_err(Failure::from);
+    match done.and_then(|()| measure(&options)) {
+        Ok(table) => {
+            println!("{}", table.to_text());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("capture_cost: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(options: &Options) -> Result<Table, Failure> {
+    let trial = Duration::try_from_secs_f64(options.seconds)?;
+    let routes = routes::load(None, SEED)?;
+    let core = host::allowed_cores()?[0];
+    let lanes = lay("capture-cost", core, Family::Ipv4, DESTINATIONS, &routes)?;
+    let mut forwarder = lanes.dut().enter(|| open(&lanes))??;
+    fill(&mut forwarder, &lanes, &routes)?;
+    let settings = settings(lanes.ingress().index)?;
+    let mut load = Load::default();
+    let mut rounds = Rounds::new(settings.len(), SEED);
+    // Warm: the first frames of a generator are counted elsewhere.
+    carry(&mut forwarder, &lanes, &mut load, &settings[0], trial)?;
+    rounds.run(options.rounds.into(), |place| {
+        carry(&mut forwarder, &lanes, &mut load, &settings[place], trial)
+    })?;
+    let title = format!("IPv4, 64-byte frames, rounds: {}", options.rounds);
+    let mut table = Table::new(title)
+        .text("captured")
+        .number("ns a frame")
+        .text("slower by (95 %)")
+        .text("at most");
+    for (place, setting) in settings.iter().enumerate() {
+        let all = Estimate::of(&rounds.values(place, |one| *one), SEED);
+        let slower = rounds.ratio(place, 0, |one| *one);
+        let percent = |ratio: f64| format!("{:+.1} %", (ratio - 1.0) * 100.0);
+        let interval = &slower.interval;
+        table.push([
+            setting.name.to_owned(),
+            format!("{:.1}", all.value),
+            format!(
+                "{} ({} to {})",
+                percent(slower.value),
+                percent(interval.low),
+                percent(interval.high)
+            ),
+            setting
+                .most
+                .map_or_else(String::new, |most| percent(1.0 + most)),
+        ]);
+    }
+    Ok(table)
+}
+
+/// One trial: what a frame took, in ns.
+fn carry(
+    forwarder: &mut Forwarder,
+    lanes: &Lanes,
+    load: &mut Load,
+    setting: &Setting,
+    trial: Duration,
+) -> Result<f64, Failure> {
+    host::cleanup::check()?;
+    let Some(wanted) = &setting.wanted else {
+        // What loading leaves in caches is the same for all.
+        let forwarded = Wanted {
+            reasons: Vec::new(),
+            forwarded: true,
+            every: 1,
+            snap: 256,
+            filter: None,
+            ports: vec![lanes.ingress().index],
+        };
+        arm(forwarder, &forwarded)?;
+        forwarder.end_capture();
+        return nanoseconds(lanes, load, trial);
+    };
+    let mut frames = arm(forwarder, wanted)?;
+    let over = AtomicBool::new(false);
+    let outcome = std::thread::scope(|threads| {
+        threads.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                while frames.next_frame().is_some() {}
+                std::thread::sleep(PAUSE);
+            }
+        });
+        let outcome = nanoseconds(lanes, load, trial);
+        over.store(true, Ordering::Relaxed);
+        outcome
+    });
+    forwarder.end_capture();
+    outcome
+}
+
+fn arm(forwarder: &mut Forwarder, wanted: &Wanted) -> Result<Frames, Failure> {
+    forwarder.capture(wanted.clone())?;
+    let capturing = loop {
+        let capturing = forwarder.tend_capture().ok_or("no capture")?;
+        if !capturing.comes {
+            break capturing;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    if let Some((_, why)) = capturing.failed.first() {
+        return Err(why.clone().into());
+    }
+    if !capturing.filtered {
+        return Err("the kernel refuses the filter".into());
+    }
+    let [ring, counts] = forwarder.captured().ok_or("no capture")?;
+    let (ring, counts) = (ring.try_clone_to_owned()?, counts.try_clone_to_owned()?);
+    Ok(Frames::new(ring, counts, bpf::map::possible_cpus()?)?)
+}
+
+fn nanoseconds(lanes: &Lanes, load: &mut Load, trial: Duration) -> Result<f64, Failure> {
+    let carried = load.carry(lanes, WANTED, Pace::Call, trial)?;
+    if carried.counts.lost > 0 || carried.frames_per_second <= 0.0 {
+        return Err(format!(
+            "of {} frames {} were lost",
+            carried.counts.sent, carried.counts.lost
+        )
+        .into());
+    }
+    Ok(1e9 / carried.frames_per_second)
+}
