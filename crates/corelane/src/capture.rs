@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         .map_err(|_| "the router has sent no frames; use the corelane of its version")?;
     let mut capture = Capture {
         frames: Frames::new(ring, counts, bpf::map::possible_cpus()?)?,
-        filter: filter.filter(|_| !started.filtered),
+        filter,
         ways: Ways::new(socket),
         ports: BTreeMap::new(),
         told: 0,
@@ -132,7 +132,7 @@ fn request(arguments: &Arguments, filter: Option<&Filter>) -> Request {
 /// Frames as they come.
 struct Capture {
     frames: Frames,
-    /// What the kernel does not do.
+    /// The kernel does most of it, or nothing.
     filter: Option<Filter>,
     ways: Ways,
     /// By place.

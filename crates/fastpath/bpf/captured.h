@@ -96,7 +96,8 @@ INLINE _Bool is_sampled(__u32 cpu)
 /* Copies a frame of `length` bytes, with the tag that lies beside it, if one does. False when the filter does not want it. */
 INLINE _Bool keep(CONTEXT *context, struct shown *shown, __u64 length, __u32 tag)
 {
-	if (FILTERED == FILTER_FRAME && !passes_frame(packet_start(context), packet_end(context), length))
+	/* Who reads filters again: what has a tag beside it comes unfiltered. */
+	if (FILTERED == FILTER_FRAME && !tag && !passes_frame(packet_start(context), packet_end(context), length))
 		return 0;
 	__u32 front = 2 * 6;
 	__u64 wanted = length;

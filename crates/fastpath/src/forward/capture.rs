@@ -56,7 +56,7 @@ pub struct Wanted {
     pub every: u32,
     /// Bytes of each, up to [`LONGEST_SNAP`].
     pub snap: u16,
-    /// Those that pass it.
+    /// Those that pass it, and few others: who reads filters again.
     pub filter: Option<Filter>,
     /// Those that came by one of these interfaces; by any when empty.
     pub ports: Vec<u32>,
@@ -126,13 +126,11 @@ pub struct Capturing {
 }
 
 impl Load {
-    /// What a filter reads: the frame, unless a tag may lie beside it or some of its header elsewhere.
+    /// What a filter reads: the frame, unless some of its header may lie elsewhere.
     fn filtered_bytes(&self) -> Bytes {
-        let has_beside = matches!(self.teller, Teller::Driver { .. });
-        if self.mode == Mode::Tc || has_beside {
-            Bytes::Copied
-        } else {
-            Bytes::Frame
+        match self.mode {
+            Mode::Tc => Bytes::Copied,
+            Mode::Native | Mode::Generic => Bytes::Frame,
         }
     }
 
