@@ -98,6 +98,22 @@ fn every_command_of_the_tutorial_works_as_typed() {
 }
 
 #[test]
+fn packets_are_seen_as_the_page_says() {
+    if !able(&["unshare", "ip", "ping", "ethtool", "tcpdump", "tshark"]) {
+        return;
+    }
+    let parts = [
+        "dropped reason=blackhole prefix=203.0.113.0/24",
+        "forwarded egress=eth2 next-hop=198.51.100.2 prefix=198.51.100.",
+        "the filter runs in the kernel",
+        "\"schema\":\"corelane-capture/1\"",
+        "20 frames captured; 0 found no room",
+    ];
+    let after = "rm ready traffic filter frames.pcapng\n";
+    contains(&typed_as_root("observe.md", "", after), &parts);
+}
+
+#[test]
 fn what_stops_the_second_core_is_found_as_the_page_says() {
     if !able(&["unshare", "xz"]) || !needs::two_cores() {
         return;
@@ -152,8 +168,9 @@ fn a_device_is_tested_as_the_page_says() {
 }
 
 /// Pages whose blocks marked `sh` a test types: those above, and in `router`.
-const TYPED: [&str; 6] = [
+const TYPED: [&str; 7] = [
     "compare-builds.md",
+    "observe.md",
     "router.md",
     "second-core.md",
     "tester.md",
