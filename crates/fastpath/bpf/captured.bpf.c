@@ -8,11 +8,6 @@
 
 #include "captured.h"
 
-/* The forwarder's function becomes a part of the one that has its name and its place. */
-#define forward(context) forward(context); INLINE int decide(context, struct noted *noted)
-#include "forward.bpf.c"
-#undef forward
-
 /* The tag that the driver has taken out of a frame, as in `way`. */
 INLINE __u32 tag_beside(struct xdp_md *context)
 {
@@ -21,6 +16,14 @@ INLINE __u32 tag_beside(struct xdp_md *context)
 		return 0;
 	return taken_tag(context, *(__u16 *)(data + 12));
 }
+
+/* The driver is asked once for a frame. */
+#define taken_tag(context, type) (KEEPS_BEFORE && TELLER == TELLER_DRIVER ? noted->beside : taken_tag(context, type))
+
+/* The forwarder's function becomes a part of the one that has its name and its place. */
+#define forward(context) forward(context); INLINE int decide(context, struct noted *noted)
+#include "forward.bpf.c"
+#undef forward
 
 int forward(struct xdp_md *context)
 {

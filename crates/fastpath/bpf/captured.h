@@ -62,7 +62,7 @@ static int (*passes_frame)(const __u8 *bytes, const __u8 *end, __u64 length) = (
 struct noted {
 	__u64 reason; /* beyond REASONS: nothing */
 	__u32 frames, table, port, vlan;
-	__u64 next_hop;
+	__u64 next_hop, beside; /* the tag that lies beside it, as in `way` */
 };
 
 INLINE void note(struct noted *noted, const struct way *way, __u64 reason, __u32 frames)
@@ -157,9 +157,11 @@ INLINE void show(const struct noted *noted, struct shown *shown, struct shown_co
 		__u32 here = bpf_get_smp_processor_id();                                                                           \
 		struct noted noted = {.reason = ~0ULL};                                                                            \
 		__u64 wanted = is_sampled(here);                                                                                   \
+		if (KEEPS_BEFORE)                                                                                                  \
+			noted.beside = TAG_BESIDE;                                                                                 \
 		if (KEEPS_BEFORE && wanted) {                                                                                      \
 			struct shown *shown = LOOKUP(preparing, 0);                                                                \
-			wanted = shown && keep(context, shown, FRAME_LENGTH, TAG_BESIDE);                                          \
+			wanted = shown && keep(context, shown, FRAME_LENGTH, noted.beside);                                        \
 		}                                                                                                                  \
 		/* The verifier goes one way for frames that are wanted and others. */                                             \
 		__u64 anything = ANYTHING;                                                                                         \
