@@ -4,10 +4,10 @@
 use std::io;
 use std::net::Ipv4Addr;
 
+use engines::engine::plain_sockets::PlainSockets;
 use fib::next_hop::{Kind, NextHopEntry};
 use fib::organisation::{Change, Options, Organisation, Shared};
 use fib::{NextHop, Prefix};
-use router::engine::plain_sockets::PlainSockets;
 
 use crate::protocol::{Interface, Route};
 

@@ -4,7 +4,7 @@
  * `fib_multipath_hash_fields` of net.ipv4 and net.ipv6). What it keeps together stays together
  * here, and what it splits is split, as in `fib_multipath_hash` of net/ipv4/route.c and
  * `rt6_multipath_hash` of net/ipv6/route.c; both directions of a flow are one. Which member a flow
- * gets is our own choice. crates/router/src/user_plane/flow_hash.rs is the same, to the bit.
+ * gets is our own choice. crates/engines/src/user_plane/flow_hash.rs is the same, to the bit.
  *
  * Whoever includes this says how bytes of a frame are read: LOAD_BYTES(context, offset, to, length),
  * 0 when they are there. */

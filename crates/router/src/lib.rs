@@ -10,18 +10,13 @@
 //! The kernel stays in charge: interfaces, addresses, neighbours and routes are Linux's own, set by
 //! `ip`, FRR or BIRD. The control plane copies them into an [`engine::Engine`], which forwards what
 //! is plain forwarding and leaves everything else to the kernel.
+//!
+//! The engine and the user plane are a crate of their own, `engines`: each is compiled as it needs.
 
-#[cfg(feature = "kernel")]
+pub use engines::{engine, log, privileges, user_plane};
+
 pub mod control_plane;
-pub mod engine;
-#[cfg(feature = "kernel")]
 pub mod instance;
-pub mod log;
-#[cfg(feature = "kernel")]
 pub mod management_plane;
-pub mod privileges;
-#[cfg(feature = "kernel")]
 pub mod system_calls;
-#[cfg(feature = "kernel")]
 pub mod take_over;
-pub mod user_plane;

@@ -97,18 +97,22 @@ fn quoted(value: &str) -> String {
 }
 
 /// `log!(Level::Info, "event", key = value, name_of_variable)`.
-macro_rules! log {
+#[doc(hidden)]
+#[macro_export]
+macro_rules! log_line {
     ($level:expr, $event:expr $(, $key:ident $(= $value:expr)?)* $(,)?) => {
         $crate::log::write(
             $level,
             $event,
-            &[$((stringify!($key), $crate::log::value!($key $(, $value)?))),*],
+            &[$((stringify!($key), $crate::log_value!($key $(, $value)?))),*],
         )
     };
 }
 
 /// The text of a value in [`log!`].
-macro_rules! value {
+#[doc(hidden)]
+#[macro_export]
+macro_rules! log_value {
     ($key:ident) => {
         $key.to_string()
     };
@@ -117,8 +121,7 @@ macro_rules! value {
     };
 }
 
-pub(crate) use log;
-pub(crate) use value;
+pub use crate::log_line as log;
 
 #[cfg(test)]
 #[path = "../tests/unit/log.rs"]

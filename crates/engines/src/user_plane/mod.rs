@@ -23,14 +23,13 @@
 //! - [`test_traffic`]: the frames it replays.
 
 pub mod counters;
-#[cfg(feature = "kernel")]
 pub mod memory_engine;
 pub mod test_traffic;
 pub mod worker;
 
 mod ethernet_input;
 mod ethernet_output;
-pub(crate) mod flow_hash;
+pub mod flow_hash;
 mod ipv4_forward;
 mod ipv4_input;
 mod ipv6_forward;

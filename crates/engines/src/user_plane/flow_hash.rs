@@ -37,7 +37,7 @@ struct Flow<'a> {
 }
 
 /// The hash of an untagged frame with a whole IP header. `None`: only the kernel can say.
-pub(crate) fn of(frame: &[u8], flows: Flows) -> Option<u32> {
+pub fn of(frame: &[u8], flows: Flows) -> Option<u32> {
     let (link, packet) = frame.split_at_checked(LINK)?;
     let v4 = link[12..] == ethernet::TYPE_IPV4.to_be_bytes();
     let fields = if v4 { flows.v4 } else { flows.v6 };
