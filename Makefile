@@ -145,6 +145,8 @@ lint: clippy
 	@RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' \
 		cargo doc --workspace --no-deps --document-private-items --locked --quiet
 	@scripts/lint-javascript
+	@if command -v actionlint >/dev/null; then actionlint; \
+	else echo "skipped: actionlint (to install: go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12)"; fi
 	@if command -v cargo-deny >/dev/null; then cargo deny --log-level error check bans licenses sources; \
 	else echo "skipped: cargo deny check (to install: cargo install --locked cargo-deny)"; fi
 
