@@ -148,6 +148,11 @@ fn json_without_a_file_is_all_that_standard_output_has() {
 fn what_fails_says_so_on_standard_error_and_ends_with_1() {
     for words in [
         &["show", "ports", "--run-directory", "/nonexistent"][..],
+        &["health", "--run-directory", "/nonexistent"],
+        &["explain", "10.0.0.1", "--run-directory", "/nonexistent"],
+        &["drain", "/nonexistent"],
+        &["undrain", "/nonexistent"],
+        &["fleet", "--file", "/nonexistent"],
         &["top", "--run-directory", "/nonexistent"],
         &["verify", "--run-directory", "/nonexistent"],
         &["study", "report", "/nonexistent"],

@@ -11,6 +11,7 @@ mod lab;
 mod watch;
 
 mod checksums;
+mod contract;
 mod cores;
 mod devices;
 mod discovery;
