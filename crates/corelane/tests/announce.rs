@@ -230,3 +230,33 @@ fn once_tells_and_answers() {
     assert_eq!(output.status.code(), Some(1));
     assert!(said(&output).contains("give drain-routing, or drain-withdraw"));
 }
+
+#[test]
+fn a_full_disk_leaves_the_file_of_bird_as_it_was() {
+    let place = Place::new();
+    let file = place.path("drain.conf");
+    let before = "define corelane_draining = false;\n";
+    fs::write(&file, before).unwrap();
+    place.configure(&format!(
+        "drain-routing = \"bird\"\ndrain-bird-file = \"{}\"\n",
+        file.display()
+    ));
+    // A limit of 0 bytes for files refuses what a full disk refuses.
+    let mut command = Command::new("bash");
+    let script = "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\"";
+    let verb = place.command(&["--once"]);
+    command.args(["-c", script]).arg(verb.get_program());
+    let output = command.args(verb.get_args()).output().unwrap();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    for word in [
+        "File too large",
+        "it is as it was",
+        "look at drain-bird-file",
+    ] {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+    assert_eq!(fs::read_to_string(&file).unwrap(), before);
+    let files: Vec<_> = fs::read_dir(place.directory.path()).unwrap().collect();
+    assert_eq!(files.len(), 2, "nothing else is left: {files:?}");
+}

@@ -5,6 +5,8 @@
 //! every other way before this one goes. FRR has a command for that. BIRD has its configuration:
 //! Corelane writes one constant to a file that it includes, and BIRD reads it again.
 
+use std::io;
+use std::os::unix::fs::{MetadataExt, chown};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -60,18 +62,38 @@ fn bird(file: &Path, out: bool) -> Result<(), String> {
     let name = file.display();
     let before = std::fs::read(file).ok();
     let text = format!("define corelane_draining = {out};\n");
-    std::fs::write(file, text)
-        .map_err(|error| format!("writing {name}: {error}; look at drain-bird-file"))?;
+    replace(file, text.as_bytes()).map_err(|error| {
+        format!("writing {name}: {error}, it is as it was; look at drain-bird-file and its disk")
+    })?;
     let remedy = "start BIRD (systemctl start bird), or give drain-withdraw";
     let told = said("birdc", &["configure"], remedy).map(drop);
     if told.is_err() {
         // BIRD would read it at its next start.
         let _stays = match before {
-            Some(before) => std::fs::write(file, before),
+            Some(before) => replace(file, &before),
             None => std::fs::remove_file(file),
         };
     }
     told
+}
+
+/// Puts a whole file in the place of another, or leaves that as it is: BIRD does not start with half
+/// of one, and a full disk would leave nothing of it.
+fn replace(file: &Path, text: &[u8]) -> io::Result<()> {
+    let file = &file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let beside = &file.with_added_extension("new");
+    let write = || {
+        std::fs::write(beside, text)?;
+        if let Ok(before) = file.metadata() {
+            std::fs::set_permissions(beside, before.permissions())?;
+            chown(beside, Some(before.uid()), Some(before.gid()))?;
+        }
+        std::fs::rename(beside, file)
+    };
+    write().inspect_err(|_| {
+        // It may not have been made.
+        let _gone = std::fs::remove_file(beside);
+    })
 }
 
 /// What a command that succeeds says.
