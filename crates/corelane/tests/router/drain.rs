@@ -3,6 +3,7 @@
 
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::process::Output;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +34,7 @@ fn with_stream<T>(lab: &Lab, goes: impl Fn() -> bool + Sync, work: impl FnOnce()
                 thread::sleep(PAUSE);
             }
         });
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        let outcome = std::panic::catch_unwind(AssertUnwindSafe(work));
         over.store(true, Ordering::Release);
         outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
@@ -213,7 +214,7 @@ fn bird_announces_with_the_community_while_drained() {
         return;
     }
     let lab = Lab::new();
-    let _router = start(&lab);
+    let router = start(&lab);
     let file = lab.path("bird-drain.conf");
     std::fs::write(&file, "define corelane_draining = false;\n").unwrap();
     let config = format!(
@@ -244,6 +245,26 @@ fn bird_announces_with_the_community_while_drained() {
     let output = verb(&lab, "undrain", &keys, Some(&programs), &[]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
     wait_for("no community", 10, || !has_community());
+    follows_health(&lab, router, &keys, &programs, has_community);
+}
+
+/// `corelane announce` beside a daemon: the router dies, and another comes.
+fn follows_health(
+    lab: &Lab,
+    mut router: Router,
+    keys: &str,
+    programs: &Path,
+    is_withdrawn: impl Fn() -> bool,
+) {
+    let announce = || verb(lab, "announce", keys, Some(programs), &["--once"]);
+    router.end(libc::SIGKILL);
+    let output = announce();
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output));
+    wait_for("the withdrawal", 10, &is_withdrawn);
+    let _next = start(lab);
+    let output = announce();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    wait_for("the announcement", 10, || !is_withdrawn());
 }
 
 #[test]
@@ -253,7 +274,7 @@ fn frr_shuts_down_gracefully_while_drained() {
         return;
     }
     let lab = Lab::new();
-    let _router = start(&lab);
+    let router = start(&lab);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     std::fs::write(path.join("frr.conf"), "router bgp 65001\n").unwrap();
@@ -279,14 +300,15 @@ fn frr_shuts_down_gracefully_while_drained() {
     };
     let keys = "drain-routing = \"frr\"\n";
     assert!(!is_shut_down());
-    let outcome = std::panic::catch_unwind(|| {
+    let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| {
         let output = verb(&lab, "drain", keys, Some(&programs), &[]);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output));
         assert!(is_shut_down());
         let output = verb(&lab, "undrain", keys, Some(&programs), &[]);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output));
         assert!(!is_shut_down());
-    });
+        follows_health(&lab, router, keys, &programs, is_shut_down);
+    }));
     daemon.kill().unwrap();
     daemon.wait().unwrap();
     outcome.unwrap();
