@@ -1,6 +1,6 @@
 # Two commands matter: `make study` and `make test`. The rest serves those who change the code.
 .DEFAULT_GOAL := study
-.PHONY: site reference schemas prove dist soak verify-frames explain-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-builds bench-budget bench-router bench-tester bench-scale bench-bgp-reset bench-capture
+.PHONY: site reference schemas prove dist soak verify-frames explain-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-builds bench-budget bench-router bench-tester bench-scale bench-bgp-reset bench-capture bench-takeover
 
 # What there is to make, from the comments of this file.
 help:
@@ -116,6 +116,13 @@ soak: export CORELANE_SOAK_SECONDS = $(or $(SECONDS),1800)
 soak:
 	@scripts/setup test
 	cargo test --release --locked -p corelane --test main -- --test-threads 1 --nocapture router::storms router::soak
+
+# One take-over after another under traffic, every tenth new process killed: no frame is lost, and the
+# counters go on. Needs root; minutes. make bench-takeover COUNT=1000
+bench-takeover: export CORELANE_TAKE_OVERS = $(or $(COUNT),1000)
+bench-takeover:
+	@scripts/setup test
+	cargo test --release --locked -p corelane --test main -- --test-threads 1 --nocapture router::take_overs
 
 # The memory that threads share, under Miri: readers of tables while they change, and the pools of
 # frames. Needs nightly's miri.

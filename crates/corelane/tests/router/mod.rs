@@ -52,6 +52,7 @@ mod systemd;
 mod tables;
 mod tags;
 mod take_over;
+mod take_overs;
 mod toggles;
 mod twins;
 mod watching;

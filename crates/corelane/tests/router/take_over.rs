@@ -26,7 +26,7 @@ const PAUSE: Duration = Duration::from_micros(200);
 /// How long the last frames may take on a machine however busy.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn lab() -> Lab {
+pub(super) fn lab() -> Lab {
     let lab = Lab::new();
     for port in ["r0", "r1"] {
         // Without it, a veth throws away what waits in it when its program goes.
@@ -37,7 +37,7 @@ fn lab() -> Lab {
 }
 
 /// Sends numbered frames during `events`; says how many, after each has arrived once.
-fn all_arrive(lab: &Lab, events: impl FnOnce()) -> u64 {
+pub(super) fn all_arrive(lab: &Lab, events: impl FnOnce()) -> u64 {
     let wires = Wires::open(lab);
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -93,18 +93,18 @@ fn number_of(frame: &[u8]) -> Option<u64> {
     before.last_chunk().map(|bytes| u64::from_le_bytes(*bytes))
 }
 
-fn start(lab: &Lab, engine: &[&str]) -> Router {
+pub(super) fn start(lab: &Lab, engine: &[&str]) -> Router {
     let router = lab.run(&["r0", "r1"], engine);
     lab.wait_for_fast_path(&router, &["10.1.0.2"]);
     router
 }
 
-fn take_over(lab: &Lab, engine: &[&str]) -> Router {
+pub(super) fn take_over(lab: &Lab, engine: &[&str]) -> Router {
     lab.run(&["r0", "r1"], &[engine, &["--take-over"]].concat())
 }
 
 /// Whether every frame that came is counted under its fate.
-fn closes(router: &Router) -> bool {
+pub(super) fn closes(router: &Router) -> bool {
     let rows = router.show("workers");
     let mut rows = rows.as_array().unwrap().iter();
     rows.all(|row| {
@@ -115,7 +115,7 @@ fn closes(router: &Router) -> bool {
 
 /// Frames that were forwarded, and those that were the kernel's to forward because it looked for the
 /// neighbour again, or because a busy machine let the routes grow old.
-fn counted(router: &Router) -> u64 {
+pub(super) fn counted(router: &Router) -> u64 {
     let for_kernel = ["unresolved", "stale"].map(|reason| router.reason(reason));
     router.forwarded() + for_kernel.iter().sum::<u64>()
 }
@@ -162,7 +162,7 @@ fn no_frame_is_lost_and_counts_go_on() {
 }
 
 /// A process that wants to take over, to be killed.
-fn one_more(lab: &Lab) -> Child {
+pub(super) fn one_more(lab: &Lab) -> Child {
     let file = lab.path("few-routes.toml");
     let mut command = lab.r.command(env!("CARGO_BIN_EXE_corelane"));
     command.arg("run").arg(file).arg("--take-over");

@@ -1,0 +1,186 @@
+//! One take-over after another under a stream of numbered frames, and every tenth new process is
+//! killed at another moment of its way. No frame is lost, and the counters go on. A test has some;
+//! `make bench-takeover` has a thousand.
+
+use std::io::Read;
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::lab::{Lab, Router, is_root, wait_for};
+use super::take_over::{all_arrive, closes, counted, lab, one_more, start, take_over};
+
+const ENGINE: [&str; 4] = ["--engine", "xdp", "--require", "native"];
+/// How many, unless `CORELANE_TAKE_OVERS` says.
+const COUNT: u32 = 10;
+/// Every so many-th new process is killed.
+const KILLED: u32 = 10;
+/// From one moment of a kill to the next, as a share of a take-over: its multiples are spread evenly.
+const GOLDEN: f64 = 0.618_033_988_749_895;
+
+/// What came of it.
+#[derive(Debug, Default)]
+struct Outcome {
+    done: u32,
+    /// New processes that died before they had taken over.
+    killed: u32,
+    /// Of these, the ones that the old process was waiting for.
+    waited_for: u32,
+    /// New processes that had taken over when they died: a crash, after which a router starts anew.
+    late: u32,
+    /// Each take-over's time, from the start of the new process to the end of the old one.
+    took: Vec<Duration>,
+}
+
+impl Outcome {
+    fn sorted(&mut self) -> &[Duration] {
+        self.took.sort_unstable();
+        &self.took
+    }
+
+    /// The time that most take-overs take so far.
+    fn usual(&mut self) -> Duration {
+        let took = self.sorted();
+        let middle = took.get(took.len() / 2);
+        middle.copied().unwrap_or(Duration::from_millis(100))
+    }
+
+    /// One take-over, and the router that forwards then.
+    fn complete(&mut self, lab: &Lab, mut old: Router) -> Router {
+        let before = counted(&old);
+        let began = Instant::now();
+        let new = take_over(lab, &ENGINE);
+        wait_for("the old process's end", 20, || old.ended());
+        self.took.push(began.elapsed());
+        assert_eq!(old.end(0), Some(0), "{}", old.log());
+        let after = counted(&new);
+        assert!(after >= before, "{before} frames, then {after}");
+        assert!(closes(&new), "{}", new.show("workers"));
+        self.done += 1;
+        new
+    }
+
+    /// One new process that is killed, and the router that forwards then.
+    fn kill(&mut self, lab: &Lab, mut old: Router) -> Router {
+        let moment = (f64::from(self.killed + self.late) * GOLDEN).fract();
+        let delay = self.usual().mul_f64(moment);
+        let heard = old.log().matches("this process goes on").count();
+        let mut child = one_more(lab);
+        thread::sleep(delay);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if !answers_on(lab, &mut old) {
+            self.late += 1;
+            return start(lab, &ENGINE);
+        }
+        self.killed += 1;
+        let goes_on = old.log().matches("this process goes on").count();
+        self.waited_for += u32::from(goes_on > heard);
+        old
+    }
+}
+
+/// Does it go on? Or it ends, because the new process had taken over.
+fn answers_on(lab: &Lab, old: &mut Router) -> bool {
+    let mut answers = None;
+    wait_for("an answer or the end", 20, || {
+        let socket = lab.path("default.sock");
+        let is_answered = || router::management_plane::client::ask(&socket, "ports").is_ok();
+        answers = if old.ended() {
+            Some(false)
+        } else {
+            is_answered().then_some(true)
+        };
+        answers.is_some()
+    });
+    answers == Some(true)
+}
+
+#[test]
+fn one_after_another_loses_no_frame_whoever_is_killed() {
+    if !is_root() {
+        return;
+    }
+    let count = std::env::var("CORELANE_TAKE_OVERS").ok();
+    let count = count.map_or(COUNT, |count| count.parse().unwrap());
+    let lab = lab();
+    let (began, mut outcome) = (Instant::now(), Outcome::default());
+    let mut router = Some(start(&lab, &ENGINE));
+    let before = counted(router.as_ref().unwrap());
+    let sent = all_arrive(&lab, || {
+        for turn in 1..=count {
+            let old = router.take().unwrap();
+            router = Some(if turn % KILLED == 0 {
+                outcome.kill(&lab, old)
+            } else {
+                outcome.complete(&lab, old)
+            });
+        }
+    });
+    let router = router.unwrap();
+    let counted = counted(&router).saturating_sub(before);
+    assert_eq!(router.left_to_kernel(), [""; 0]);
+    router.verify();
+    println!(
+        "take-overs: {} done, {} killed midway ({} of them awaited by the old process), {} killed \
+         after, in {:.0?}",
+        outcome.done,
+        outcome.killed,
+        outcome.waited_for,
+        outcome.late,
+        began.elapsed()
+    );
+    println!("take-overs: {sent} frames, 0 lost, 0 twice; {counted} more are counted");
+    let took = outcome.sorted();
+    let of = |share: usize| took[(took.len() - 1) * share / 100];
+    println!(
+        "take-overs: p50 {:.0?}, p99 {:.0?}, longest {:.0?}",
+        of(50),
+        of(99),
+        of(100)
+    );
+}
+
+/// A new process whose words are heard.
+fn one_of_two(lab: &Lab) -> Child {
+    let mut command = lab.r.command(env!("CARGO_BIN_EXE_corelane"));
+    command.arg("run").arg(lab.path("few-routes.toml"));
+    command.args(ENGINE).arg("--take-over");
+    command.arg("--run-directory").arg(lab.directory.path());
+    let command = command.stdout(Stdio::null()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+#[test]
+fn of_two_at_once_one_forwards_and_no_frame_is_lost() {
+    if !is_root() {
+        return;
+    }
+    let lab = lab();
+    let mut old = start(&lab, &ENGINE);
+    let mut both = [one_of_two(&lab), one_of_two(&lab)];
+    all_arrive(&lab, || {
+        wait_for("the end of the old process and of one more", 30, || {
+            let ended = both.iter_mut().filter_map(|one| one.try_wait().unwrap());
+            ended.count() > 0 && old.ended()
+        });
+    });
+    assert_eq!(old.end(0), Some(0), "{}", old.log());
+    for child in &mut both {
+        let is_over = child.try_wait().unwrap();
+        let _ended = child.kill();
+        child.wait().unwrap();
+        let mut said = String::new();
+        let mut log = child.stderr.take().unwrap();
+        log.read_to_string(&mut said).unwrap();
+        match is_over.map(|status| status.code()) {
+            None => assert!(said.contains("result=done"), "{said}"),
+            // It was so late that the other took over from it.
+            Some(Some(0)) => assert!(said.contains("taken over"), "{said}"),
+            Some(code) => {
+                assert_eq!(code, Some(1), "{said}");
+                assert!(said.contains("taking over: "), "{said}");
+            }
+        }
+    }
+}
