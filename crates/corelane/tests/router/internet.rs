@@ -2,11 +2,13 @@
 
 use std::collections::HashSet;
 use std::io::Read as _;
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use fib::Prefix;
+use host::Namespace;
 use host::namespace::OnFailure;
 use host::netlink::{ROUTE, Socket, append};
 use serde_json::Value;
@@ -51,7 +53,7 @@ fn a_full_table_is_taken_over_and_equal() {
     let mut seen = HashSet::new();
     prefixes.v4.retain(|prefix| seen.insert(*prefix));
     let routes = prefixes.v4.len() as u64;
-    fill(&lab, prefixes.v4);
+    fill(&lab.r, prefixes.v4);
     let router = lab.run_roomy(&["r0", "r1"], &[]);
     println!("{}", router.ready);
     wait_for("the first answer", 5, || lab.ping("10.1.0.2"));
@@ -73,17 +75,110 @@ fn a_full_table_is_taken_over_and_equal() {
 /// Gives the router's kernel these routes, by 25 neighbours (the kernel compares a route with
 /// all next hops of its interface). Nobody waits for an acknowledgement
 /// of each, as `ip` would.
-fn fill(lab: &Lab, prefixes: impl IntoIterator<Item = Prefix<u32>>) {
-    let mut netlink = lab.r.enter(|| Socket::open(ROUTE, &[])).unwrap().unwrap();
+fn fill(place: &Namespace, prefixes: impl IntoIterator<Item = Prefix<u32>>) {
+    let gateways = (3..28).map(|last| [10, 1, 0, last]).cycle();
+    fill_by(place, prefixes.into_iter().zip(gateways));
+}
+
+/// The same with a gateway for each.
+fn fill_by(place: &Namespace, routes: impl IntoIterator<Item = (Prefix<u32>, [u8; 4])>) {
+    let mut netlink = place.enter(|| Socket::open(ROUTE, &[])).unwrap().unwrap();
     let flags = (libc::NLM_F_CREATE | libc::NLM_F_REPLACE) as u16;
-    for (prefix, last) in prefixes.into_iter().zip((3..28).cycle()) {
+    for (prefix, gateway) in routes {
         let mut body = vec![0; 12];
         (body[0], body[1]) = (libc::AF_INET as u8, prefix.length());
         (body[4], body[5], body[7]) = (254, libc::RTPROT_STATIC, libc::RTN_UNICAST);
         append(&mut body, libc::RTA_DST, &prefix.address().to_be_bytes());
-        append(&mut body, libc::RTA_GATEWAY, &[10, 1, 0, last]);
+        append(&mut body, libc::RTA_GATEWAY, &gateway);
         netlink.request(libc::RTM_NEWROUTE, flags, &body).unwrap();
     }
+}
+
+/// So many routes, unless `CORELANE_FLEET_ROUTES` says.
+const ROUTES: usize = 50_000;
+
+/// `corelane fleet` between both routers: exit code, answer and time, without the pause between its
+/// looks.
+fn fleet(lab: &Lab) -> (Option<i32>, Value, Duration) {
+    const PAUSE: Duration = Duration::from_millis(100);
+    let mut command = lab.r.command(env!("CARGO_BIN_EXE_corelane"));
+    command.args([
+        "fleet",
+        "127.0.0.1",
+        "10.2.0.2",
+        "--json",
+        "--interval",
+        "0.1",
+    ]);
+    let began = Instant::now();
+    let output = command.output().unwrap();
+    let took = began.elapsed().saturating_sub(PAUSE);
+    let said = serde_json::from_slice(&output.stdout).unwrap();
+    (output.status.code(), said, took)
+}
+
+#[test]
+fn large_tables_of_two_routers_agree_and_a_single_route_is_named() {
+    if !is_root() {
+        return;
+    }
+    let count = std::env::var("CORELANE_FLEET_ROUTES").ok();
+    let count = count.map_or(ROUTES, |count| count.parse().unwrap());
+    let mut lab = Lab::new();
+    let c = lab.link("c", 2);
+    // The same gateways for both.
+    for line in [
+        "link add near type dummy",
+        "addr add 10.1.0.1/24 dev near",
+        "link set near up",
+    ] {
+        c.ip(line).unwrap();
+    }
+    let mut seen = HashSet::new();
+    let mut prefixes = prefixes().v4;
+    prefixes.retain(|prefix| seen.insert(*prefix));
+    prefixes.truncate(count);
+    fill(&lab.r, prefixes.iter().copied());
+    // In another order.
+    let gateways = (3..28).map(|last| [10, 1, 0, last]).cycle();
+    let mut routes: Vec<_> = prefixes.iter().copied().zip(gateways).collect();
+    routes.reverse();
+    fill_by(&c, routes);
+    let here = ["--metrics", "127.0.0.1:9470"].map(str::to_owned);
+    let words = ["run", "--port", "r0", "--port", "r1"].map(str::to_owned);
+    let _here = lab.run_words(&[&words[..], &here].concat());
+    let file = lab.path("there.toml");
+    let keys = "ports = [\"e2\"]\nmetrics = \"10.2.0.2:9470\"\nmetrics-allow = [\"10.2.0.1\"]\n";
+    std::fs::write(&file, keys).unwrap();
+    let mut there = c.command(env!("CARGO_BIN_EXE_corelane"));
+    there.arg("run").arg(&file).arg("--run-directory");
+    there.arg(lab.path("there")).stdout(Stdio::null());
+    let mut there = there.stderr(Stdio::null()).spawn().unwrap();
+    let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| {
+        let mut equal = (None, Value::Null, Duration::ZERO);
+        wait_for("two routers that agree", 60, || {
+            equal = fleet(&lab);
+            equal.0 == Some(0)
+        });
+        let prefix = prefixes[prefixes.len() / 2];
+        let change = format!("route replace {prefix} via 10.1.0.77 dev near");
+        c.ip(change).unwrap();
+        let mut one = fleet(&lab);
+        wait_for("the route that differs", 10, || {
+            one = fleet(&lab);
+            one.0 == Some(3) && one.1.to_string().contains(&prefix.to_string())
+        });
+        println!(
+            "fleet: {} routes, alike in {:.0?}, one that differs named in {:.0?}: {}",
+            prefixes.len(),
+            equal.2,
+            one.2,
+            one.1["remarks"]
+        );
+    }));
+    there.kill().unwrap();
+    there.wait().unwrap();
+    outcome.unwrap();
 }
 
 /// What a comparison of the whole table says while a route is replaced over and over, and how long
