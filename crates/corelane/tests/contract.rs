@@ -1,9 +1,11 @@
 //! What all verbs have in common: exit codes, standard output, words.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
 
 use host::temporary::Directory;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::schemas::assert_is;
@@ -236,4 +238,20 @@ fn every_verb_has_its_page_of_the_manual() {
         let page = fs::read_to_string(&page).unwrap();
         assert!(page.contains(".TH"), "{verb}");
     }
+}
+
+#[test]
+fn a_watch_of_a_fleet_that_is_interrupted_ends_with_130() {
+    // Nobody listens there: the watch says so again and again.
+    let mut command = corelane(&["fleet", "--watch", "--interval", "0.1", "127.0.0.1:1"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut watch = command.spawn().unwrap();
+    let mut lines = BufReader::new(watch.stdout.as_mut().unwrap());
+    let mut line = String::new();
+    let read = lines.read_line(&mut line).unwrap();
+    assert!(read > 0, "it prints before it is interrupted");
+    kill_process(Pid::from_child(&watch), Signal::INT).unwrap();
+    let output = watch.wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{said}");
 }
