@@ -88,7 +88,7 @@ fn main() -> ExitCode {
 }
 
 fn measure(options: &Options) -> Result<(), Failure> {
-    let mut routes = routes::load(None, 1)?;
+    let mut routes = routes::load(None, usize::MAX, 1)?;
     let most = options.destinations.unwrap_or(usize::MAX);
     routes.destinations.truncate(most);
     let core = host::allowed_cores()?[0];

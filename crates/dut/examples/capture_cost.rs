@@ -113,7 +113,7 @@ fn main() -> ExitCode {
 
 fn measure(options: &Options) -> Result<Table, Failure> {
     let trial = Duration::try_from_secs_f64(options.seconds)?;
-    let routes = routes::load(None, SEED)?;
+    let routes = routes::load(None, usize::MAX, SEED)?;
     let core = host::allowed_cores()?[0];
     let lanes = lay("capture-cost", core, Family::Ipv4, DESTINATIONS, &routes)?;
     let mut forwarder = lanes.dut().enter(|| open(&lanes))??;

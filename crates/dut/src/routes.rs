@@ -60,13 +60,14 @@ impl Routes {
     }
 }
 
-/// Reads `file`, or generates a table from `seed`.
+/// Reads `file`, or generates a table from `seed`: at most `most` routes of each family, drawn from
+/// all of the Internet's.
 ///
 /// # Errors
 /// When the file cannot be read or a line is no prefix (with file, line and what is wrong; nothing
 /// is half loaded), or when it has no IPv4 prefix.
-pub fn load(file: Option<&Path>, seed: u64) -> Result<Routes, Error> {
-    let (mut prefixes, source) = match file {
+pub fn load(file: Option<&Path>, most: usize, seed: u64) -> Result<Routes, Error> {
+    let (mut prefixes, mut source) = match file {
         None => (
             fib::generated::internet(seed),
             "generated with the Internet's size and shape".to_owned(),
@@ -83,6 +84,11 @@ pub fn load(file: Option<&Path>, seed: u64) -> Result<Routes, Error> {
     prefixes.v4.dedup();
     prefixes.v6.sort_unstable();
     prefixes.v6.dedup();
+    if file.is_none() && prefixes.v4.len().max(prefixes.v6.len()) > most {
+        draw(&mut prefixes.v4, most, seed);
+        draw(&mut prefixes.v6, most, seed);
+        source.push_str(", of which some are drawn");
+    }
     if prefixes.v4.is_empty() {
         return Err(format!(
             "{source} has no IPv4 prefix; the study forwards IPv4 frames, so give at least one"
@@ -110,6 +116,13 @@ pub fn load(file: Option<&Path>, seed: u64) -> Result<Routes, Error> {
         destinations,
         from,
     })
+}
+
+/// Leaves at most `most` of sorted prefixes, sorted.
+fn draw<T: Ord>(prefixes: &mut Vec<T>, most: usize, seed: u64) {
+    figures::Random::new(seed).shuffle(prefixes);
+    prefixes.truncate(most);
+    prefixes.sort_unstable();
 }
 
 /// The networks of RFC 2544 behind a device's second port, and `count` destinations there in an

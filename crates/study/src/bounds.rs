@@ -137,7 +137,7 @@ pub fn measure(
             subjects.push(subject);
         }
     }
-    let routes = Arc::new(routes::load(choice.routes.as_deref(), seed)?);
+    let routes = Arc::new(routes::load(choice.routes.as_deref(), usize::MAX, seed)?);
     let setting = Setting::new(&choice.cores, &routes, seed);
     let mut progress = Progress::new(0);
     let mut devices: Vec<(Place, Box<dyn Device>)> = Vec::new();

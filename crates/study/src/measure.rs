@@ -41,7 +41,7 @@ const ROUNDS_MIN: usize = 5;
 pub fn study(choice: &Choice, effort: Effort, seed: u64) -> Result<Study, Error> {
     let mut progress = Progress::new(0);
     progress.step("routing table");
-    let routes = routes::load(choice.routes.as_deref(), seed)?;
+    let routes = routes::load(choice.routes.as_deref(), effort.routes, seed)?;
     let setting = Setting::new(&choice.cores, &Arc::new(routes), seed);
     let mut engines: Vec<Box<dyn Device>> = Vec::new();
     for &kind in &choice.engines {

@@ -55,6 +55,11 @@ pub struct Effort {
     pub full: usize,
     /// These and those of the smallest frames alone; at least as many.
     pub all: usize,
+    /// The frame sizes that are measured, where an engine takes them.
+    pub(crate) sizes: &'static [u32],
+    /// The most routes of each family of a generated table: the kernel's own table takes long to
+    /// fill.
+    pub(crate) routes: usize,
     /// Which transfers between hosts are made, in as many rounds as full ones.
     pub(crate) extent: Extent,
 }
@@ -62,9 +67,11 @@ pub struct Effort {
 impl Effort {
     /// Enough to see an order.
     pub const QUICK: Self = Self {
-        time: Duration::from_secs(15),
-        full: 3,
+        time: Duration::from_secs(10),
+        full: 2,
         all: 5,
+        sizes: &SEARCHED,
+        routes: 100_000,
         extent: Extent::Some,
     };
     /// Enough for speed-ups with an interval.
@@ -72,6 +79,8 @@ impl Effort {
         time: Duration::from_secs(63),
         full: 3,
         all: 9,
+        sizes: &FRAME_SIZES,
+        routes: usize::MAX,
         extent: Extent::All,
     };
 }
@@ -82,7 +91,7 @@ impl Plan {
     pub(crate) fn new(engines: &[Abilities], cores: usize, effort: Effort, seed: u64) -> Self {
         let cases: Vec<Case> = engines
             .iter()
-            .flat_map(|engine| cases(engine, cores))
+            .flat_map(|engine| cases(engine, cores, effort.sizes))
             .collect();
         let mut plan = Self {
             cases,
@@ -235,8 +244,8 @@ fn is_for_the_lock(kind: Kind) -> bool {
     matches!(kind.table(), Table::OneByOne | Table::LockedPerCore)
 }
 
-/// The cases of one engine.
-fn cases(engine: &Abilities, cores: usize) -> Vec<Case> {
+/// The cases of one engine, of the frame sizes that are wanted.
+fn cases(engine: &Abilities, cores: usize, wanted: &[u32]) -> Vec<Case> {
     let mut cases = Vec::new();
     let mut add = |kind, first, workers, frame_bytes, changes| {
         cases.push(Case {
@@ -259,7 +268,7 @@ fn cases(engine: &Abilities, cores: usize) -> Vec<Case> {
             } else {
                 &[SMALLEST][..]
             };
-            for &frame_bytes in sizes {
+            for &frame_bytes in sizes.iter().filter(|size| wanted.contains(size)) {
                 add(kind, first, workers, frame_bytes, 0);
             }
         }

@@ -85,7 +85,7 @@ fn main() -> ExitCode {
 }
 
 fn measure(options: &Options) -> Result<(), Failure> {
-    let mut routes = routes::load(options.routes.as_deref(), 1)?;
+    let mut routes = routes::load(options.routes.as_deref(), usize::MAX, 1)?;
     if let Some(most) = options.most {
         routes.prefixes.v4.truncate(most);
         let within = |address: &u32| {

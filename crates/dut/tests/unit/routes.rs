@@ -14,7 +14,7 @@ fn file(name: &str, text: &[u8]) -> (host::temporary::Directory, std::path::Path
 
 fn error_of(name: &str, text: &[u8]) -> String {
     let (_directory, path) = file(name, text);
-    load(Some(&path), 1).err().unwrap().to_string()
+    load(Some(&path), usize::MAX, 1).err().unwrap().to_string()
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn a_bad_line_is_named_and_nothing_is_loaded() {
 #[test]
 fn no_file_no_prefix_no_gzip_are_told_apart() {
     assert!(
-        load(Some(Path::new("/nonexistent")), 1)
+        load(Some(Path::new("/nonexistent")), usize::MAX, 1)
             .err()
             .unwrap()
             .to_string()
@@ -56,7 +56,7 @@ fn prefixes_count_once_and_destinations_hit_them() {
         "r.txt",
         b"192.0.2.0/24\n10.0.0.0/8\n192.0.2.0/24\n2001:db8::/32\n",
     );
-    let routes = load(Some(&path), 1).unwrap();
+    let routes = load(Some(&path), usize::MAX, 1).unwrap();
     assert_eq!((routes.prefixes.v4.len(), routes.prefixes.v6.len()), (2, 1));
     assert_eq!(routes.from, "r.txt, 2 IPv4 and 1 IPv6 prefixes");
     assert_eq!(routes.destinations.len(), DESTINATIONS);
@@ -82,4 +82,16 @@ fn destinations_for_benchmarks_lie_in_their_networks_each_once() {
         };
         assert!(all.iter().all(covered), "{count}");
     }
+}
+
+#[test]
+fn a_generated_table_is_drawn_from_and_says_so() {
+    let routes = load(None, 1_000, 1).unwrap();
+    assert_eq!(routes.prefixes.v4.len(), 1_000);
+    assert!(routes.prefixes.v4.is_sorted());
+    assert!(
+        routes.from.contains("of which some are drawn, 1,000 IPv4"),
+        "{}",
+        routes.from
+    );
 }

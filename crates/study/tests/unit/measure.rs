@@ -152,7 +152,9 @@ fn run_for(double: Double, time: Duration) -> Result<Study, Error> {
     let mut engines: Vec<Box<dyn Device>> = vec![Box::new(double)];
     let effort = Effort {
         time,
-        ..Effort::QUICK
+        full: 3,
+        all: 5,
+        ..Effort::THOROUGH
     };
     run(&mut engines, &cores, None, &routes, effort, 1)
 }

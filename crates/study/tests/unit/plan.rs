@@ -26,7 +26,7 @@ fn three(seconds: u64) -> Effort {
         time: Duration::from_secs(seconds),
         full: 3,
         all: 3,
-        ..Effort::QUICK
+        ..Effort::THOROUGH
     }
 }
 
@@ -214,4 +214,20 @@ fn a_whole_study_is_planned_within_three_minutes() {
     let shares = 1.0 + crate::measure::SEARCH_SHARE + crate::measure::TRANSFER_SHARE;
     let whole = effort.time.mul_f64(shares) + BESIDE;
     assert!(whole <= Duration::from_mins(3), "{whole:?}");
+}
+
+#[test]
+fn a_quick_study_measures_the_ends_of_the_frame_sizes() {
+    let plan = Plan::new(&[memory()], 2, Effort::QUICK, 1);
+    assert!(
+        plan.cases
+            .iter()
+            .all(|case| SEARCHED.contains(&case.frame_bytes))
+    );
+    for size in SEARCHED {
+        assert!(
+            plan.cases.iter().any(|case| case.frame_bytes == size),
+            "{size}"
+        );
+    }
 }
