@@ -8,6 +8,7 @@
 // The helpers' counts are small.
 #![allow(clippy::cast_precision_loss)]
 
+mod clock;
 mod programs;
 mod table;
 
@@ -23,6 +24,8 @@ const BE: &str = "--be";
 
 /// One asked: its answer.
 pub(crate) struct Answer {
+    /// The share of the program's time that one thread worked at a time, by its own clocks.
+    pub(crate) truth: f64,
     pub(crate) low: f64,
     pub(crate) high: f64,
     pub(crate) told: bool,
@@ -35,10 +38,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words.first().is_some_and(|word| word == BE) {
         return match parse(&words[1..]) {
-            Some(program) => {
-                program.run();
-                ExitCode::SUCCESS
-            }
+            Some((program, told)) => be(&program, told),
             None => ExitCode::from(2),
         };
     }
@@ -77,18 +77,31 @@ fn program(
     }
 }
 
-/// From the words of a command line.
-fn parse(words: &[String]) -> Option<Program> {
-    let [kind, percent, threads, operation, milliseconds] = words else {
+/// Is the program, and leaves in the file what it measured of itself.
+fn be(program: &Program, told: &str) -> ExitCode {
+    let share = program.run().map(|share| share.to_string());
+    match std::fs::write(told, share.unwrap_or_default()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{told}: {error}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+/// From the words of a command line: the program and the file for what it measures.
+fn parse(words: &[String]) -> Option<(Program, &str)> {
+    let [kind, percent, threads, operation, milliseconds, told] = words else {
         return None;
     };
-    Some(Program {
+    let program = Program {
         kind: Kind::named(kind)?,
         percent: percent.parse().ok()?,
         threads: threads.parse().ok()?,
         operation: operation.parse().ok()?,
         duration: Duration::from_millis(milliseconds.parse().ok()?),
-    })
+    };
+    Some((program, told))
 }
 
 /// The word that chooses a few programs that take seconds.

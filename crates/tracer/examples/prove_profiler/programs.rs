@@ -1,5 +1,5 @@
 //! Programs whose serial share is known: every operation is a fixed number of steps, and a known
-//! part of them is done by one thread at a time. How fast the machine is does not matter.
+//! part of them is done by one thread at a time. Each measures what share of its time that was.
 
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
@@ -7,6 +7,8 @@ use std::hint::black_box;
 use std::io::{Read as _, Write as _};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
+
+use super::clock::{self, Ledger, Steps};
 
 /// What the threads take turns at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,8 +159,8 @@ fn pace() -> u64 {
 }
 
 impl Program {
-    /// Runs it.
-    pub(crate) fn run(&self) {
+    /// Runs it. The share of its time that one thread works at a time, where it measures that.
+    pub(crate) fn run(&self) -> Option<f64> {
         // SAFETY: nobody uses the lock yet.
         unsafe { libc::pthread_spin_init(SPINLOCK.0.get(), 0) };
         let steps = pace() * self.operation;
@@ -167,7 +169,10 @@ impl Program {
             steps * (100 - self.percent) / 100,
         );
         match self.kind {
-            Kind::Pool => self.pool(serial, rest),
+            Kind::Pool => {
+                self.pool(serial, rest);
+                None
+            }
             Kind::Phases => self.phases(serial, rest),
             Kind::Logger => self.beside(sleeper, |me| me.phases(serial, rest)),
             Kind::Io => self.beside(reader, |me| me.turns(serial, rest)),
@@ -176,10 +181,13 @@ impl Program {
     }
 
     /// All threads do operations until the time is over.
-    fn turns(&self, serial: u64, rest: u64) {
+    fn turns(&self, serial: u64, rest: u64) -> Option<f64> {
+        let ledger = &Ledger::default();
         let start = Instant::now();
+        let price = clock::price();
         let one = |seed: u64| {
             let mut random = 0x9e37_79b9_7f4a_7c15 ^ (seed << 7);
+            let (mut alone, mut together) = (Steps::default(), Steps::default());
             for round in 0_u64.. {
                 if round.is_multiple_of(16) {
                     if start.elapsed() >= self.duration {
@@ -187,20 +195,22 @@ impl Program {
                     }
                     *lock(&INNOCENT) += 1;
                 }
+                let timed = clock::chosen(random);
+                let mut alone_work = || alone.of(serial, timed, price, || work(serial));
                 match self.kind {
                     Kind::Mutex => {
                         let mut guard = lock(&GUILTY);
-                        work(serial);
+                        alone_work();
                         *guard += 1;
                     }
                     Kind::RwLock | Kind::Readers => {
                         let mut guard = GUILTY_RW.write().unwrap_or_else(PoisonError::into_inner);
-                        work(serial);
+                        alone_work();
                         *guard += 1;
                     }
-                    Kind::Spinlock => SPINLOCK.with(|| work(serial)),
-                    Kind::Free => work(serial),
-                    _ => GUILTY_PTHREAD.with(|| work(serial)),
+                    Kind::Spinlock => SPINLOCK.with(alone_work),
+                    Kind::Free => alone_work(),
+                    _ => GUILTY_PTHREAD.with(alone_work),
                 }
                 // Half to one and a half of the mean: nothing in life is in step.
                 random ^= random << 13;
@@ -209,19 +219,22 @@ impl Program {
                 let rest = rest / 2 + random % rest.max(1);
                 if self.kind == Kind::Readers {
                     let guard = GUILTY_RW.read().unwrap_or_else(PoisonError::into_inner);
-                    work(rest / 2);
+                    together.of(rest / 2, timed, price, || work(rest / 2));
                     drop(guard);
-                    work(rest - rest / 2);
+                    let other = rest - rest / 2;
+                    together.of(other, timed, price, || work(other));
                 } else {
-                    work(rest);
+                    together.of(rest, timed, price, || work(rest));
                 }
             }
+            ledger.add(alone, together);
         };
         std::thread::scope(|scope| {
             for seed in 0..self.threads as u64 {
                 scope.spawn(move || one(seed + 1));
             }
         });
+        ledger.serial_share()
     }
 
     /// This thread prepares, the pool does the rest.
@@ -260,32 +273,47 @@ impl Program {
         });
     }
 
-    /// One thread alone, then all.
-    fn phases(&self, serial: u64, rest: u64) {
+    /// One thread alone, then all. What it measures is the time for which one alone was there: the
+    /// others start late, and one ends last.
+    fn phases(&self, serial: u64, rest: u64) -> Option<f64> {
         /// Operations of one phase: long beside what the start of threads takes.
         const LONG: u64 = 100;
         let (start, threads) = (Instant::now(), self.threads as u64);
         let part = rest * LONG / threads;
-        while start.elapsed() < self.duration {
-            work(serial * LONG);
-            let others: Vec<_> = (1..threads)
-                .map(|_| std::thread::spawn(move || work(part)))
-                .collect();
+        let mine = move || {
+            let (from, before) = (Instant::now(), clock::processor_time());
             work(part);
-            for other in others {
-                let _ = other.join();
-            }
+            (from, Instant::now(), clock::processor_time() - before)
+        };
+        let (mut alone, mut all) = (0, 0);
+        while start.elapsed() < self.duration {
+            let (from, before) = (Instant::now(), clock::processor_time());
+            work(serial * LONG);
+            let others: Vec<_> = (1..threads).map(|_| std::thread::spawn(mine)).collect();
+            let own = clock::processor_time() - before;
+            let mut parts = vec![mine()];
+            parts.extend(others.into_iter().filter_map(|other| other.join().ok()));
+            all += own + parts.iter().map(|(.., ran)| ran).sum::<u64>();
+            parts.sort_by_key(|(from, ..)| *from);
+            let second = parts.get(1)?.0;
+            parts.sort_by_key(|(_, to, _)| *to);
+            let [.., (_, last_but_one, _), (_, last, _)] = parts.as_slice() else {
+                return None;
+            };
+            alone += (second - from + (*last - *last_but_one)).as_nanos() as u64;
         }
+        (all > 0).then(|| alone as f64 / all as f64)
     }
 
     /// The program, and beside it another thread until it ends.
-    fn beside(&self, other: fn(&Mutex<bool>), program: impl FnOnce(&Self)) {
+    fn beside<T>(&self, other: fn(&Mutex<bool>), program: impl FnOnce(&Self) -> T) -> T {
         let over = Mutex::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| other(&over));
-            program(self);
+            let found = program(self);
             *lock(&over) = true;
-        });
+            found
+        })
     }
 }
 

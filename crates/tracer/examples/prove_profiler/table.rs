@@ -57,6 +57,8 @@ pub(crate) fn ask(program: &Program) -> Result<Answer, Box<dyn std::error::Error
     ] {
         words.push(number.to_string().into());
     }
+    let told = tempfile::NamedTempFile::new()?;
+    words.push(told.path().into());
     let mut recording = Recording::start(&Options {
         target: Target::Command(words),
         ..Options::default()
@@ -64,6 +66,11 @@ pub(crate) fn ask(program: &Program) -> Result<Answer, Box<dyn std::error::Error
     while !recording.ended() {
         std::thread::sleep(Duration::from_millis(20));
     }
+    let measured = std::fs::read_to_string(told.path())?;
+    let truth = match measured.as_str() {
+        "" => program.percent as f64 / 100.0,
+        measured => measured.parse()?,
+    };
     let trace = recording.stop()?.into_trace()?;
     let analysis = Analysis::new(&trace);
     let found = verdict(&trace, &analysis);
@@ -83,6 +90,7 @@ pub(crate) fn ask(program: &Program) -> Result<Answer, Box<dyn std::error::Error
         .serial_fraction
         .map_or((f64::NAN, f64::NAN), |(_, range)| (range.low, range.high));
     Ok(Answer {
+        truth,
         low,
         high,
         told: found.serial_fraction.is_some(),
@@ -95,8 +103,18 @@ pub(crate) fn ask(program: &Program) -> Result<Answer, Box<dyn std::error::Error
 /// The table's head.
 pub(crate) fn head() {
     println!(
-        "{:<10} {:>7} {:>5} {:>6}  {:<13} {:>6} {:>6} {:>7} {:>8} {:>7}",
-        "program", "threads", "µs", "truth", "found", "told", "held", "blamed", "innocent", "took"
+        "{:<10} {:>7} {:>5} {:>6} {:>6}  {:<13} {:>6} {:>6} {:>7} {:>8} {:>7}",
+        "program",
+        "threads",
+        "µs",
+        "asked",
+        "truth",
+        "found",
+        "told",
+        "held",
+        "blamed",
+        "innocent",
+        "took"
     );
 }
 
@@ -109,7 +127,7 @@ impl Row {
         }
     }
 
-    fn truth(&self) -> f64 {
+    fn asked(&self) -> f64 {
         self.program.percent as f64 / 100.0
     }
 
@@ -117,11 +135,10 @@ impl Row {
         self.answers.iter().filter(|answer| of(answer)).count()
     }
 
-    /// Answers whose interval, as it is printed, holds the truth.
+    /// Answers whose interval, as it is printed, holds what the program measured of itself.
     fn held(&self) -> usize {
         const PRINTED: f64 = 0.005;
-        let truth = self.truth();
-        self.count(|a| a.told && a.low - PRINTED <= truth && truth <= a.high + PRINTED)
+        self.count(|a| a.told && a.low - PRINTED <= a.truth && a.truth <= a.high + PRINTED)
     }
 
     fn told(&self) -> usize {
@@ -130,22 +147,26 @@ impl Row {
 
     /// One line of the table.
     pub(crate) fn print(&self) {
-        let middle = |of: fn(&Answer) -> f64| {
-            let mut all: Vec<f64> = self.answers.iter().filter(|a| a.told).map(of).collect();
+        let median = |mut all: Vec<f64>| {
             all.sort_by(f64::total_cmp);
             all.get(all.len() / 2).copied()
         };
-        let found = match (middle(|a| a.low), middle(|a| a.high)) {
+        let told = |of: fn(&Answer) -> f64| {
+            median(self.answers.iter().filter(|a| a.told).map(of).collect())
+        };
+        let truth = median(self.answers.iter().map(|a| a.truth).collect());
+        let found = match (told(|a| a.low), told(|a| a.high)) {
             (Some(low), Some(high)) => format!("{low:.2} to {high:.2}"),
             _ => "–".to_owned(),
         };
         let program = &self.program;
         println!(
-            "{:<10} {:>7} {:>5} {:>6.2}  {found:<13} {:>6} {:>6} {:>7} {:>8} {:>5.1} s",
+            "{:<10} {:>7} {:>5} {:>6.2} {:>6.2}  {found:<13} {:>6} {:>6} {:>7} {:>8} {:>5.1} s",
             program.kind.name(),
             program.threads,
             program.operation,
-            self.truth(),
+            self.asked(),
+            truth.unwrap_or(f64::NAN),
             self.told(),
             self.held(),
             self.count(|answer| answer.right),
