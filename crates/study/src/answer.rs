@@ -59,9 +59,13 @@ pub(crate) fn beside(study: &Study) -> Vec<String> {
 /// core, all cores, how many times one core's frames with its interval, and a bar.
 pub(crate) fn table(study: &Study) -> Shown {
     let all = cores_in_words(study.cores).to_lowercase();
-    let mut shown = Shown::new(format!("Frames/s of {SMALLEST} bytes"))
-        .text("forwarded by")
-        .number("one core");
+    let routes = study.forwarding.iter().map(|row| row.routes).max();
+    let routes = report::units::grouped(routes.unwrap_or(0) as u64);
+    let mut shown = Shown::new(format!(
+        "Frames/s of {SMALLEST} bytes, with {routes} IPv4 routes"
+    ))
+    .text("forwarded by")
+    .number("one core");
     if study.cores > 1 {
         shown = shown.number(all).numbers(["×", "interval"]);
     }

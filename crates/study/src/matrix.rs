@@ -1,4 +1,5 @@
-//! The matrix: a row for each engine with its best table, a column for each frame size.
+//! The matrix: a row for each engine with its best table, a column for each frame size that was
+//! measured.
 
 use dut::case::FRAME_SIZES;
 use report::Table as Shown;
@@ -26,13 +27,16 @@ pub(crate) fn all(study: &Study) -> Vec<Shown> {
 }
 
 fn matrix(study: &Study, title: &str, workers: usize, cell: impl Fn(&Row) -> String) -> Shown {
-    let headings = FRAME_SIZES.map(|size| size.to_string());
-    let mut shown = headings
-        .into_iter()
-        .fold(Shown::new(title).text("frame bytes"), Shown::number);
+    let was_measured = |size: &u32| {
+        let mut rows = study.forwarding.iter();
+        rows.any(|row| row.key.frame_bytes == *size)
+    };
+    let sizes: Vec<u32> = FRAME_SIZES.into_iter().filter(was_measured).collect();
+    let headings = sizes.iter().map(u32::to_string);
+    let mut shown = headings.fold(Shown::new(title).text("frame bytes"), Shown::number);
     for (engine, table) in engines(study) {
         let workers = workers.min(study.most_workers(engine));
-        let cells = FRAME_SIZES.map(|size| {
+        let cells = sizes.iter().map(|&size| {
             let row = study.row(engine, table, workers, size, 0);
             row.map_or(NOTHING.to_owned(), &cell)
         });

@@ -36,6 +36,14 @@ fn what_the_rounds_do_not_tell_is_a_dash() {
 }
 
 #[test]
+fn a_size_that_nobody_measured_has_no_column() {
+    let mut study = study();
+    let is_end = |row: &Row| [64, 1518].contains(&row.key.frame_bytes);
+    study.forwarding.retain(is_end);
+    assert_eq!(all(&study)[0].columns.len(), 1 + 2);
+}
+
+#[test]
 fn one_core_has_one_matrix() {
     let mut study = study();
     study.cores = 1;
