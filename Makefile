@@ -1,6 +1,6 @@
 # Two commands matter: `make study` and `make test`. The rest serves those who change the code.
 .DEFAULT_GOAL := study
-.PHONY: site reference schemas prove dist soak verify-frames explain-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-builds bench-budget bench-router bench-tester bench-scale bench-bgp-reset bench-capture bench-takeover
+.PHONY: site reference schemas prove dist soak verify-frames explain-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-builds bench-budget bench-router bench-tester bench-scale bench-bgp-reset bench-capture bench-takeover bench-trace-long
 
 # What there is to make, from the comments of this file.
 help:
@@ -202,6 +202,12 @@ bench-bgp-reset: build
 bench-trace: build
 	@scripts/setup bench
 	scripts/bench-trace
+
+# What a recording of ten minutes of a contended program asks of memory and time; WINDOW (seconds)
+# makes it another length. Needs root, 11 minutes.
+bench-trace-long: build
+	@scripts/setup bench
+	scripts/bench-trace-long
 
 # The tester's speed, with trafgen as its peer in the same run. Needs root and about a minute.
 bench-tester:
