@@ -33,7 +33,7 @@ fn forwarded() -> Wanted {
 }
 
 /// A reason, for which a frame is left.
-fn left(reasons: &[Reason]) -> Wanted {
+pub(super) fn left(reasons: &[Reason]) -> Wanted {
     Wanted {
         reasons: reasons.to_vec(),
         forwarded: false,
@@ -50,15 +50,15 @@ fn towards_198_20_1_2() -> Filter {
 
 /// What a reader keeps of a frame.
 #[derive(Debug, PartialEq, Eq)]
-struct Seen {
-    bytes: Vec<u8>,
+pub(super) struct Seen {
+    pub(super) bytes: Vec<u8>,
     length: u32,
-    reason: Option<Reason>,
+    pub(super) reason: Option<Reason>,
     way: Option<(usize, u16, Option<u16>)>,
 }
 
-struct Capture {
-    bench: Bench,
+pub(super) struct Capture {
+    pub(super) bench: Bench,
     frames: Frames,
     capturing: Capturing,
     pool: Pool,
@@ -71,7 +71,7 @@ impl Capture {
         Self::with(Bench::at(place, Capacity::default()), wanted)
     }
 
-    fn with(mut bench: Bench, wanted: Wanted) -> Self {
+    pub(super) fn with(mut bench: Bench, wanted: Wanted) -> Self {
         let only = wanted.ports.clone();
         let wants = |port: &u32| only.is_empty() || only.contains(port);
         let ports: Vec<u32> = [bench.r0, bench.r1].into_iter().filter(wants).collect();
@@ -115,7 +115,7 @@ impl Capture {
     }
 
     /// Sends frames, and waits until each has been counted.
-    fn send_all(&mut self, frames: &[Vec<u8>]) {
+    pub(super) fn send_all(&mut self, frames: &[Vec<u8>]) {
         let before = self.received();
         for frame in frames {
             self.send(frame);
@@ -127,7 +127,7 @@ impl Capture {
         }
     }
 
-    fn seen(&mut self) -> Vec<Seen> {
+    pub(super) fn seen(&mut self) -> Vec<Seen> {
         let mut all = Vec::new();
         while let Some(shown) = self.frames.next_frame() {
             all.push(Seen {

@@ -140,7 +140,7 @@ fn routes_that_forward_nothing_have_their_reason() {
 }
 
 /// Leaves only the pseudo-header's sum in the UDP checksum, as a sender with checksum offload does.
-fn with_partial_checksum(mut frame: Vec<u8>) -> Vec<u8> {
+pub(super) fn with_partial_checksum(mut frame: Vec<u8>) -> Vec<u8> {
     let (addresses, udp) = if frame[12..14] == [0x08, 0] {
         (26..34, 34)
     } else {

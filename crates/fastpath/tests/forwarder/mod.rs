@@ -8,6 +8,7 @@ mod leave;
 mod limits;
 mod links;
 mod punts;
+mod reasons;
 mod rehearse;
 mod rewrite;
 mod search;
