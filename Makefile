@@ -1,6 +1,6 @@
 # Two commands matter: `make study` and `make test`. The rest serves those who change the code.
 .DEFAULT_GOAL := study
-.PHONY: site reference schemas prove dist soak verify-frames explain-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-builds bench-budget bench-router bench-tester bench-scale bench-bgp-reset bench-capture bench-takeover bench-trace-long
+.PHONY: site reference schemas prove dist soak verify-frames explain-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-builds bench-budget bench-router bench-tester bench-scale bench-bgp-reset bench-capture bench-takeover bench-trace-long bench-spread
 
 # What there is to make, from the comments of this file.
 help:
@@ -213,6 +213,11 @@ bench-trace-long: build
 bench-tester:
 	@scripts/setup bench
 	scripts/bench-tester
+
+# To which node the kernel sends each of many flows, beside dice, for 3 to 8 nodes. Needs root, about
+# a minute.
+bench-spread:
+	@scripts/bench-spread
 
 # What the scaling harness adds to a run, beside hyperfine, and its own test; ARGS=all runs the
 # built-in workloads too.
