@@ -128,11 +128,20 @@ fn large_tables_of_two_routers_agree_and_a_single_route_is_named() {
     let c = lab.link("c", 2);
     // The same gateways for both.
     for line in [
-        "link add near type dummy",
+        "link add near type veth peer name far",
         "addr add 10.1.0.1/24 dev near",
         "link set near up",
+        "link set far up",
     ] {
         c.ip(line).unwrap();
+    }
+    for (name, value) in [
+        ("net.ipv4.ip_forward", "1"),
+        ("net.ipv6.conf.all.forwarding", "1"),
+        ("net.ipv4.conf.all.accept_redirects", "0"),
+        ("net.ipv4.conf.e2.accept_redirects", "0"),
+    ] {
+        c.set(name, value).unwrap();
     }
     let mut seen = HashSet::new();
     let mut prefixes = prefixes().v4;
