@@ -38,6 +38,11 @@ fn libbpf_loads_every_object() {
     for entry in std::fs::read_dir(built).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap();
+        // How much of a frame they keep is a constant that each capture gives them: with none they
+        // have no room for a frame. The tests of captures load them.
+        if name.starts_with("captured") {
+            continue;
+        }
         let pid = std::process::id();
         let pinned = Pinned(format!(
             "/sys/fs/bpf/corelane-{pid}-{}",
