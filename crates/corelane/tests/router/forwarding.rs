@@ -187,8 +187,17 @@ fn a_vlan_is_tagged_on_its_way_out_and_in() {
     let mut ethtool = lab.b.command("ethtool");
     let status = ethtool.args(["-K", "e1", "txvlan", "off"]).status();
     assert!(status.unwrap().success());
-    // What comes by r1 without a tag is not forwarded, so the way back counts only with one.
-    lab.r.set("net.ipv4.conf.r1.forwarding", "0").unwrap();
+    // What comes by r1 without a tag is not forwarded, so the way back counts only with one. A port
+    // that does not forward would believe redirects, which leaves all IPv4 to the kernel.
+    for (setting, value) in [
+        ("r1.forwarding", "0"),
+        ("all.accept_redirects", "0"),
+        ("r1.accept_redirects", "0"),
+    ] {
+        lab.r
+            .set(&format!("net.ipv4.conf.{setting}"), value)
+            .unwrap();
+    }
     let kernel = || wait_for("the kernel", 5, || lab.ping("10.30.0.2"));
     kernel();
     let symbols = std::fs::read_to_string("/proc/kallsyms").unwrap();

@@ -92,15 +92,20 @@ impl Raw {
 
     /// The next frame, unless none comes for [`QUIET`]; the caller leaves out the socket's own.
     pub(crate) fn receive(&self) -> Option<Vec<u8>> {
+        self.next(0)
+    }
+
+    /// The next frame, if one has come.
+    pub(crate) fn waiting(&self) -> Option<Vec<u8>> {
+        self.next(libc::MSG_DONTWAIT)
+    }
+
+    fn next(&self, flags: libc::c_int) -> Option<Vec<u8>> {
         let mut frame = vec![0; 16384];
         // SAFETY: pointer and length are those of `frame`.
         let length = unsafe {
-            libc::recv(
-                self.0.as_raw_fd(),
-                frame.as_mut_ptr().cast(),
-                frame.len(),
-                0,
-            )
+            let place = frame.as_mut_ptr().cast();
+            libc::recv(self.0.as_raw_fd(), place, frame.len(), flags)
         };
         frame.truncate(usize::try_from(length).ok()?);
         Some(frame)
