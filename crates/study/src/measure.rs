@@ -7,11 +7,13 @@ use dut::bare::Bare;
 use dut::case::Case;
 use dut::device::{Abilities, Device, Setting};
 use dut::error::Error;
+use dut::kind::Kind;
 use dut::routes::{self, Routes};
 use figures::{Rounds, judge};
 use host::noise::Reading;
 use host::{CoreId, Environment};
 use report::Progress;
+use router::engine::EngineKind;
 
 use crate::against_kernel::AgainstKernel;
 use crate::bare::BareRounds;
@@ -24,7 +26,7 @@ use crate::result::{Method, SCHEMA, Study};
 use crate::route_changes::RouteChanges;
 use crate::row::Row;
 use crate::speed_up::{SpeedUp, is_one_of};
-use crate::transfers::plan::{self, Pace};
+use crate::transfers::plan::{self, Extent, Pace};
 use crate::{model, no_loss, pictures, transfers};
 
 /// The time for searches, as a part of that for measuring.
@@ -76,10 +78,19 @@ pub fn study(choice: &Choice, effort: Effort, seed: u64) -> Result<Study, Error>
     }
     drop(engines);
     let cases = plan::cases(effort.extent);
+    let mut engines = choice.engines.clone();
+    let mut rounds = effort.full;
+    if effort.extent == Extent::Ordinary {
+        let router = Kind::Router(EngineKind::default());
+        engines.retain(|&kind| kind == Kind::Kernel || kind == router);
+        rounds = effort.all;
+    }
     let time = effort.time.mul_f64(TRANSFER_SHARE);
-    let pace = Pace::within(time, effort.full, cases.len() * choice.engines.len());
-    study.transfers =
-        transfers::measure::measure(&choice.engines, &cases, &choice.cores, pace, seed)?;
+    let pace = Pace {
+        ordinary: effort.all,
+        ..Pace::within(time, rounds, cases.len() * engines.len())
+    };
+    study.transfers = transfers::measure::measure(&engines, &cases, &choice.cores, pace, seed)?;
     match pictures::take(&choice.cores, seed) {
         Ok(pictures) => study.traces = pictures,
         Err(reason) => study.left_out.push(reason),

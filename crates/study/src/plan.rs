@@ -60,7 +60,8 @@ pub struct Effort {
     /// The most routes of each family of a generated table: the kernel's own table takes long to
     /// fill.
     pub(crate) routes: usize,
-    /// Which transfers between hosts are made, in as many rounds as full ones.
+    /// Which transfers between hosts are made, in as many rounds as full ones; those that the answer
+    /// is of in as many as all.
     pub(crate) extent: Extent,
 }
 
@@ -72,7 +73,7 @@ impl Effort {
         all: 5,
         sizes: &SEARCHED,
         routes: 100_000,
-        extent: Extent::Some,
+        extent: Extent::Ordinary,
     };
     /// Enough for speed-ups with an interval.
     pub const THOROUGH: Self = Self {

@@ -37,7 +37,8 @@ pub(crate) fn measure(
         rows: Vec::new(),
         left_out: Vec::new(),
     };
-    let mut progress = Progress::new(cases.len() * pace.rounds * kinds.len());
+    let rounds: usize = cases.iter().map(|&case| pace.rounds_of(case)).sum();
+    let mut progress = Progress::new(rounds * kinds.len());
     for cases in cases.chunk_by(|one, other| one.ground == other.ground) {
         let ground = cases[0].ground;
         let mut devices: Vec<(&str, BetweenHosts)> = Vec::new();
@@ -56,7 +57,8 @@ pub(crate) fn measure(
         for case in cases {
             let mut rounds: Rounds<Option<Sample>> = Rounds::new(devices.len(), seed);
             let mut failed: Vec<String> = Vec::new();
-            rounds.run(pace.rounds, |index| {
+            let count = pace.rounds_of(*case);
+            rounds.run(count, |index| {
                 let (name, device) = &mut devices[index];
                 let what = case.in_words();
                 progress.step(&format!("{name}: {what}"));
@@ -71,7 +73,11 @@ pub(crate) fn measure(
             failed.sort_unstable();
             failed.dedup();
             transfers.left_out.extend(failed);
-            transfers.rows.extend(rows(*case, &names, &rounds, seed));
+            let mut rows = rows(*case, &names, &rounds, seed);
+            if count != pace.rounds {
+                rows.iter_mut().for_each(|row| row.rounds = Some(count));
+            }
+            transfers.rows.extend(rows);
         }
     }
     Ok(Some(transfers))

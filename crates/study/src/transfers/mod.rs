@@ -11,6 +11,7 @@ pub(crate) mod shown;
 
 use dut::between_hosts::Sample;
 use figures::{Estimate, Rounds};
+use host::noise::NOISY_STEAL;
 use serde::{Deserialize, Serialize};
 
 use self::plan::Case;
@@ -22,7 +23,7 @@ pub(crate) const LINUX: &str = "kernel";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Transfers {
-    /// Interleaved rounds behind each row.
+    /// Interleaved rounds behind each row that does not say more.
     pub(crate) rounds: usize,
     /// Length of one transfer without its warm-up, milliseconds.
     pub(crate) trial_milliseconds: f64,
@@ -70,19 +71,45 @@ pub(crate) struct Row {
     pub(crate) lost: f64,
     /// Share of what came to the router's ports that its engine forwarded.
     pub(crate) by_engine: Option<f64>,
-    /// Payload against Linux alone, within the rounds.
+    /// Payload against Linux alone, within the rounds; `None` where they are no evidence.
     pub(crate) against_linux: Option<Estimate>,
     /// Rounds in which a flow stood still through the second half.
     pub(crate) silent_rounds: usize,
+    /// Rounds behind this row, where these are not as many as behind the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) rounds: Option<usize>,
+}
+
+/// Fewer rounds have no interval.
+const LEAST_ROUNDS: usize = 3;
+
+/// A device's payload against that of another, unless the rounds are no evidence.
+fn against(
+    rounds: &Rounds<Option<Sample>>,
+    device: usize,
+    other: usize,
+    seed: u64,
+) -> Option<Estimate> {
+    let stolen =
+        |sample: &Option<Sample>| sample.is_some_and(|sample| sample.carried.steal > NOISY_STEAL);
+    let ratio = |(one, other): (&Option<Sample>, &Option<Sample>)| {
+        let under = rate(other);
+        (under > 0.0).then(|| (rate(one) / under, stolen(one) || stolen(other)))
+    };
+    let ratios: Vec<_> = rounds.pairs(device, other).filter_map(ratio).collect();
+    let judged = figures::judge(&ratios, rounds.count(), seed);
+    let told = judged.weak.is_none() && judged.values.len() >= LEAST_ROUNDS;
+    told.then(|| Estimate::of(&judged.values, seed))
+}
+
+/// A transfer that failed carried nothing.
+fn rate(sample: &Option<Sample>) -> f64 {
+    sample.map_or(0.0, |sample| sample.carried.payload_bits_per_second)
 }
 
 /// The rows of a case: `devices` by name, `rounds` of them in the same order.
 fn rows(key: Case, devices: &[&str], rounds: &Rounds<Option<Sample>>, seed: u64) -> Vec<Row> {
     let linux = devices.iter().position(|name| *name == LINUX);
-    // A transfer that failed carried nothing.
-    let rate = |sample: &Option<Sample>| {
-        sample.map_or(0.0, |sample| sample.carried.payload_bits_per_second)
-    };
     let row = |(device, name): (usize, &&str)| {
         let samples: Vec<Sample> = rounds.of(device).flatten().copied().collect();
         let median = |of: &dyn Fn(&Sample) -> Option<f64>| {
@@ -91,10 +118,9 @@ fn rows(key: Case, devices: &[&str], rounds: &Rounds<Option<Sample>>, seed: u64)
         };
         let rates = rounds.values(device, rate);
         let (low, high) = figures::range(&rates);
-        let against = linux.filter(|&linux| linux != device).map(|linux| {
-            let ratios = rounds.ratios(device, linux, rate);
-            (!ratios.is_empty()).then(|| Estimate::of(&ratios, seed))
-        });
+        let against_linux = linux
+            .filter(|&linux| linux != device)
+            .and_then(|linux| against(rounds, device, linux, seed));
         Row {
             engine: (*name).to_owned(),
             key,
@@ -108,11 +134,12 @@ fn rows(key: Case, devices: &[&str], rounds: &Rounds<Option<Sample>>, seed: u64)
                 .unwrap_or(0.0),
             lost: median(&|sample| Some(sample.carried.lost)).unwrap_or(0.0),
             by_engine: median(&|sample| sample.by_engine),
-            against_linux: against.flatten(),
+            against_linux,
             silent_rounds: samples
                 .iter()
                 .filter(|sample| sample.carried.silent_flows > 0)
                 .count(),
+            rounds: None,
         }
     };
     devices.iter().enumerate().map(row).collect()

@@ -68,6 +68,15 @@ impl Case {
         format!("{load}, {flows} flow{plural}, offloads {offloads}, MTU {mtu}")
     }
 
+    /// Whether it is TCP with what a new veth does: what the answer of a study says.
+    pub(super) fn is_ordinary(self) -> bool {
+        let ordinary = Ground {
+            offloads: true,
+            mtu: MTUS[0],
+        };
+        self.load == Load::Tcp && self.ground == ordinary
+    }
+
     /// As the transfer that it is.
     pub(super) fn transfer(self) -> transfer::Transfer {
         transfer::Transfer {
@@ -84,6 +93,8 @@ impl Case {
 /// Which of the cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
+    /// What the answer says.
+    Ordinary,
     /// What most people have.
     Some,
     /// Every one.
@@ -113,12 +124,14 @@ pub(crate) fn cases(extent: Extent) -> Vec<Case> {
             }
         }
     }
-    if extent == Extent::Some {
-        cases.retain(|case| {
-            let with = case.ground.offloads || (case.load, case.flows) == (Load::Tcp, FLOWS[0]);
-            case.ground.mtu == MTUS[0] && with
-        });
-    }
+    cases.retain(|case| {
+        let with = case.ground.offloads || (case.load, case.flows) == (Load::Tcp, FLOWS[0]);
+        match extent {
+            Extent::Ordinary => case.is_ordinary(),
+            Extent::Some => case.ground.mtu == MTUS[0] && with,
+            Extent::All => true,
+        }
+    });
     cases
 }
 
@@ -126,6 +139,8 @@ pub(crate) fn cases(extent: Extent) -> Vec<Case> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pace {
     pub(crate) rounds: usize,
+    /// Of [ordinary](Case::is_ordinary) cases at least so many.
+    pub(crate) ordinary: usize,
     pub(crate) trial: Duration,
 }
 
@@ -140,9 +155,19 @@ impl Pace {
         let each = time / (transfers * rounds as u32);
         Self {
             rounds,
+            ordinary: rounds,
             trial: each
                 .saturating_sub(WARM_UP + OVERHEAD)
                 .clamp(TRIAL_MIN, TRIAL_MAX),
+        }
+    }
+
+    /// So many rounds of a case.
+    pub(super) fn rounds_of(self, case: Case) -> usize {
+        if case.is_ordinary() {
+            self.rounds.max(self.ordinary)
+        } else {
+            self.rounds
         }
     }
 }

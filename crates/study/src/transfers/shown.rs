@@ -4,7 +4,7 @@ use report::Table;
 use report::units::{Share, Times};
 use router::engine::EngineKind;
 
-use super::plan::{Case, Ground};
+use super::plan::Case;
 use super::{LINUX, Load, Row, Transfers};
 use crate::tables::{NOTHING, figure};
 
@@ -50,6 +50,7 @@ impl Transfers {
                 let row = self.row(engine, key);
                 let times = |row: &Row| match row.against_linux {
                     Some(times) => Times(times.value).to_string(),
+                    None if linux.is_some() => NOTHING.to_owned(),
                     None => figure(row.payload_bits_per_second),
                 };
                 row.map_or(NOTHING.to_owned(), times)
@@ -112,13 +113,7 @@ impl Transfers {
                 flows => format!("{times} by {flows}"),
             })
         };
-        let ordinary = |row: &&Row| {
-            let ordinary = Ground {
-                offloads: true,
-                mtu: 1500,
-            };
-            row.engine == engine && row.key.load == Load::Tcp && row.key.ground == ordinary
-        };
+        let ordinary = |row: &&Row| row.engine == engine && row.key.is_ordinary();
         let parts: Vec<String> = self
             .rows
             .iter()
@@ -173,7 +168,7 @@ impl Transfers {
     fn silent(&self, engine: &str) -> Option<String> {
         let rows = self.rows.iter().filter(|row| row.engine == engine);
         let silent: usize = rows.clone().map(|row| row.silent_rounds).sum();
-        let all = self.rounds * rows.count();
+        let all: usize = rows.map(|row| row.rounds.unwrap_or(self.rounds)).sum();
         (silent > 0).then(|| format!("{engine} in {silent} of {all}"))
     }
 

@@ -6,6 +6,7 @@ use transfer::Carried;
 
 use super::plan::{Extent, Ground, Pace, cases};
 use super::*;
+use crate::tables::NOTHING;
 
 const TCP: Case = Case {
     load: Load::Tcp,
@@ -82,16 +83,36 @@ fn a_device_is_compared_with_linux_within_the_rounds() {
 
 #[test]
 fn a_transfer_that_failed_carried_nothing() {
-    let transfers = transfers(&[[Some(sample(8e9)), None]; 2]);
+    let transfers = transfers(&[[Some(sample(8e9)), None]; 3]);
     let xdp = &transfers.rows[1];
     assert!(xdp.against_linux.unwrap().interval.high <= 0.0);
     assert_eq!((xdp.payload_bits_per_second, xdp.high), (0.0, 0.0));
     assert_eq!(xdp.cpu_seconds_per_gigabit, None);
 }
 
+/// Two rounds, or rounds whose cores the hypervisor took and that differ, say nothing.
+#[test]
+fn rounds_that_are_no_evidence_give_no_ratio() {
+    let calm = [Some(sample(8e9)), Some(sample(2e9))];
+    assert_eq!(transfers(&[calm; 2]).rows[1].against_linux, None);
+    let stolen = |rate| {
+        let mut sample = sample(rate);
+        sample.carried.steal = 0.1;
+        Some(sample)
+    };
+    let rounds = [2e9, 5e9, 8e9].map(|rate| [Some(sample(8e9)), stolen(rate)]);
+    let mut told = transfers(&rounds);
+    assert_eq!(told.rows[1].against_linux, None);
+    assert!(format!("{:?}", told.table()).contains(NOTHING));
+    router::engine::EngineKind::default()
+        .name()
+        .clone_into(&mut told.rows[1].engine);
+    assert_eq!(told.verdict(), None);
+}
+
 #[test]
 fn the_verdict_is_of_the_engine_that_nobody_has_to_choose() {
-    let mut transfers = transfers(&[[8e9, 2e9].map(|rate| Some(sample(rate)))]);
+    let mut transfers = transfers(&[[8e9, 2e9].map(|rate| Some(sample(rate))); 3]);
     let name = router::engine::EngineKind::default().name();
     name.clone_into(&mut transfers.rows[1].engine);
     let verdict = transfers.verdict().unwrap();
@@ -107,6 +128,8 @@ fn tcp_goes_on_every_ground_and_datagrams_on_ethernets() {
     assert_eq!((tcp, all.len()), (2 * 2 * 2, 12));
     let some = cases(Extent::Some);
     assert!(some.len() == 5 && some.iter().all(|case| all.contains(case)));
+    let ordinary = cases(Extent::Ordinary);
+    assert!(ordinary.len() == 2 && ordinary.iter().all(|case| some.contains(case)));
     let grounds = all.chunk_by(|one, other| one.ground == other.ground);
     assert_eq!(grounds.count(), 4);
 }
@@ -120,6 +143,15 @@ fn time_is_spent_on_rounds_first_and_then_on_their_length() {
         (enough.rounds, enough.trial),
         (3, Duration::from_millis(130))
     );
+    let answer = Pace {
+        ordinary: 9,
+        ..enough
+    };
+    let [ordinary, other] = [1500, 9000].map(|mtu| {
+        let ground = Ground { mtu, ..TCP.ground };
+        answer.rounds_of(Case { ground, ..TCP })
+    });
+    assert_eq!((ordinary, other), (9, 3));
     let long = Pace::within(Duration::from_mins(10), 3, 10);
     assert_eq!((long.rounds, long.trial), (3, Duration::from_millis(400)));
 }
