@@ -89,6 +89,19 @@ fn values_that_are_no_numbers_are_left_out() {
 }
 
 #[test]
+fn a_limit_with_one_point_is_seen() {
+    let svg = |points: &[f64]| {
+        let limit = Series::reference("limit");
+        let add = |series: Series, &at: &f64| series.point(at, 2.0);
+        Plot::new("", Axis::new(""), Axis::new(""))
+            .series(points.iter().fold(limit, add))
+            .to_svg(Size::Wide)
+    };
+    assert!(svg(&[1.0]).contains("limit: 2 at 1"));
+    assert!(!svg(&[1.0, 2.0]).contains("limit: 2 at 1"));
+}
+
+#[test]
 fn a_file_of_its_own_brings_its_colours() {
     let svg = plot().to_svg_file();
     assert!(svg.contains("prefers-color-scheme") && svg.contains("--s0"));

@@ -8,13 +8,13 @@ use crate::summary::Summary;
 /// The comparison in sentences.
 pub fn compare(before: &Summary, after: &Summary) -> Vec<String> {
     let mut sentences = Vec::new();
+    let measured = throughput(before, after, &mut sentences);
     let (used_before, used_after) = (before.budget.cores_used, after.budget.cores_used);
     sentences.push(format!(
         "Cores used: {used_before:.2} before, {used_after:.2} after. Window: {} before, {} after.",
         Nanoseconds(before.budget.wall),
         Nanoseconds(after.budget.wall)
     ));
-    let measured = throughput(before, after, &mut sentences);
     for lock in before.locks.iter().filter(|lock| lock.blamed) {
         let now = after.locks.iter().find(|other| other.name == lock.name);
         sentences.push(match now {

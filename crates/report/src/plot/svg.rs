@@ -280,7 +280,8 @@ impl Pen<'_> {
 
     fn line(&self, out: &mut String) {
         let style = self.series.style;
-        if style != Style::Scatter && self.placed().count() > 1 {
+        let count = self.placed().count();
+        if style != Style::Scatter && count > 1 {
             let mut path = String::new();
             for (index, (_, x, y)) in self.placed().enumerate() {
                 let _ = match (index, style) {
@@ -293,7 +294,8 @@ impl Pen<'_> {
         }
         for (point, x, y) in self.placed() {
             self.error_bar(out, point, x);
-            if style != Style::Reference {
+            // A line of one point would not be seen.
+            if style != Style::Reference || count == 1 {
                 marker(out, self.colour, x, y, &self.title(point));
             }
         }

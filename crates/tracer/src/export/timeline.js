@@ -88,9 +88,12 @@ function corelaneTimeline(id, data, length) {
     colours[index] ??= thread.role === 0 ? palette[next++ % palette.length] : ["", "#8c7f99", "#6f8f8d", "#3c4650", "", "#b0b0b0"][thread.role];
   });
   const states = ["#f2b134", "#c9432f", "#8e1b0e", "#8a6d3b", "#c8ced4", "#7fa8c9", "#b9aed0", "#e3e6e9"];
+  // A thread that sleeps stays in the background, which may be dark.
+  const darkStates = states.map((state, what) => (what === 4 ? "#4a545d" : what === 7 ? "#39424a" : state));
+  const dark = matchMedia("(prefers-color-scheme: dark)");
   const stateNames = ["ready, no core", "waits for a lock", "waits for a kernel lock", "waits for a disk or page", "sleeps", "waits for a device or the network", "waits for a message", "waits"];
   /** @param {Row} row @param {number} what */
-  const colour = (row, what) => (row.kind === "thread" ? (what < 8 ? states[what] : colours[row.thread]) : colours[what]);
+  const colour = (row, what) => (row.kind === "thread" ? (what < 8 ? (dark.matches ? darkStates : states)[what] : colours[row.thread]) : colours[what]);
 
   /** Bins for rows that are denser than a screen. @param {Row} row */
   const bin = (row) => {
@@ -122,7 +125,6 @@ function corelaneTimeline(id, data, length) {
   let left = 0, right = wall, width = 0, label = 120;
   /** @type {number[]} */
   let tops = [];
-  const dark = matchMedia("(prefers-color-scheme: dark)");
 
   /** The first slice that ends after `time`. @param {Row} row @param {number} time */
   const first = (row, time) => {
