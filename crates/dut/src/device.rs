@@ -27,19 +27,22 @@ pub struct Setting {
     pub seed: u64,
     /// Of the frames.
     pub family: Family,
+    /// The same behind the entrance, where frames go both ways at once.
+    pub back: Option<Arc<Routes>>,
     /// The core of a device that does not share its generator's; it is then sent more than it can
     /// take.
     pub apart: Option<CoreId>,
 }
 
 impl Setting {
-    /// IPv4 frames, each core with its generator, worker and sink.
+    /// IPv4 frames one way, each core with its generator, worker and sink.
     pub fn new(cores: &[CoreId], routes: &Arc<Routes>, seed: u64) -> Self {
         Self {
             cores: cores.to_vec(),
             routes: Arc::clone(routes),
             seed,
             family: Family::Ipv4,
+            back: None,
             apart: None,
         }
     }
@@ -49,22 +52,35 @@ impl Setting {
     /// # Errors
     /// When namespaces cannot be made.
     pub fn lanes(&self, name: &str) -> Result<Lanes, Error> {
-        let (name, destinations) = match self.family {
-            Family::Ipv4 => {
-                let all = self.routes.destinations.iter().copied();
-                let all = all.map(Ipv4Addr::from_bits).collect();
-                (name.to_owned(), Destinations::V4(all))
-            }
-            Family::Ipv6 => {
-                let all = self.routes.destinations_v6(self.seed)?.into_iter();
-                let all = all.map(Ipv6Addr::from_bits).collect();
-                (format!("{name}-v6"), Destinations::V6(all))
+        let name = match self.family {
+            Family::Ipv4 => name.to_owned(),
+            Family::Ipv6 => format!("{name}-v6"),
+        };
+        let destinations = self.destinations(&self.routes)?;
+        let lanes = match &self.back {
+            None => Lanes::new(&name, &self.cores, destinations)?,
+            Some(back) => {
+                let back = self.destinations(back)?;
+                Lanes::both_ways(&name, &self.cores, destinations, back)?
             }
         };
-        let lanes = Lanes::new(&name, &self.cores, destinations)?;
         lanes.dut().set("net.ipv4.ip_forward", "1")?;
         lanes.dut().set("net.ipv6.conf.all.forwarding", "1")?;
         Ok(lanes)
+    }
+
+    /// Those of the frames' family.
+    fn destinations(&self, routes: &Routes) -> Result<Destinations, Error> {
+        Ok(match self.family {
+            Family::Ipv4 => {
+                let all = routes.destinations.iter().copied();
+                Destinations::V4(all.map(Ipv4Addr::from_bits).collect())
+            }
+            Family::Ipv6 => {
+                let all = routes.destinations_v6(self.seed)?.into_iter();
+                Destinations::V6(all.map(Ipv6Addr::from_bits).collect())
+            }
+        })
     }
 }
 

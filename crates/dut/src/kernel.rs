@@ -9,13 +9,17 @@ use std::time::Duration;
 use host::Namespace;
 use tester::result::Entry;
 use tester::sizes::Family;
-use tester::veth::lanes::{Lanes, Load, NEXT_HOPS, Pace, next_hop_address, next_hop_address_v6};
+use tester::veth::lanes::{
+    Lanes, Load, NEXT_HOPS, Pace, next_hop_address, next_hop_address_v6, next_hop_back,
+    next_hop_back_v6,
+};
 
 use crate::case::{Case, Sample};
 use crate::device::{Abilities, Device, Setting};
 use crate::error::Error;
 use crate::kind::Kind;
 use crate::offer::Wanted;
+use crate::routes::Routes;
 use crate::tally::Tally;
 
 struct Kernel {
@@ -32,6 +36,7 @@ struct Kernel {
 pub fn open(setting: &Setting) -> Result<Box<dyn Device>, Error> {
     let lanes = setting.lanes("kernel")?;
     load(lanes.dut(), setting)?;
+    load_back(lanes.dut(), setting)?;
     Ok(Box::new(Kernel {
         lanes,
         load: Load::default(),
@@ -76,15 +81,39 @@ impl Device for Kernel {
 /// # Errors
 /// When a route is refused.
 pub fn load(dut: &Namespace, setting: &Setting) -> Result<(), Error> {
-    let prefixes = &setting.routes.prefixes;
-    let hop: fn(u16) -> IpAddr = match setting.family {
-        Family::Ipv4 => |number| next_hop_address(number).into(),
-        Family::Ipv6 => |number| next_hop_address_v6(number).into(),
+    let Routes { prefixes, .. } = &*setting.routes;
+    let batch = match setting.family {
+        Family::Ipv4 => batch(&prefixes.v4, |n| next_hop_address(n).into(), setting.seed),
+        Family::Ipv6 => batch(
+            &prefixes.v6,
+            |n| next_hop_address_v6(n).into(),
+            setting.seed,
+        ),
+    };
+    give(dut, &batch)
+}
+
+/// Puts the routes of the frames that come back into the kernel's table, where there are any.
+///
+/// # Errors
+/// When a route is refused.
+pub fn load_back(dut: &Namespace, setting: &Setting) -> Result<(), Error> {
+    let Some(back) = &setting.back else {
+        return Ok(());
     };
     let batch = match setting.family {
-        Family::Ipv4 => batch(&prefixes.v4, hop, setting.seed),
-        Family::Ipv6 => batch(&prefixes.v6, hop, setting.seed),
+        Family::Ipv4 => batch(&back.prefixes.v4, |n| next_hop_back(n).into(), setting.seed),
+        Family::Ipv6 => batch(
+            &back.prefixes.v6,
+            |n| next_hop_back_v6(n).into(),
+            setting.seed,
+        ),
     };
+    give(dut, &batch)
+}
+
+/// Has `ip` do what the lines of `batch` say.
+fn give(dut: &Namespace, batch: &str) -> Result<(), Error> {
     let mut ip = std::process::Command::new("ip")
         .args(["-n", dut.name(), "-batch", "-"])
         .stdin(Stdio::piped())
@@ -113,11 +142,7 @@ fn batch<P: Display>(prefixes: &[P], hop: fn(u16) -> IpAddr, seed: u64) -> Strin
     let next_hops = fib::generated::next_hops(seed, prefixes.len(), NEXT_HOPS);
     let mut batch = String::with_capacity(prefixes.len() * 48);
     for (prefix, next_hop) in prefixes.iter().zip(next_hops) {
-        let _ = writeln!(
-            batch,
-            "route append {prefix} via {} dev out",
-            hop(next_hop.0)
-        );
+        let _ = writeln!(batch, "route append {prefix} via {}", hop(next_hop.0));
     }
     batch
 }

@@ -15,7 +15,7 @@ use crate::error::Error;
 /// What a search is asked for.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// No rate above it, frames/s of all workers together.
+    /// No rate above it, frames/s of all workers together in each direction.
     pub ceiling: f64,
     /// What the entry is called and compared with.
     pub subject: Subject,
@@ -39,7 +39,7 @@ impl Wanted {
         pace: Pace,
     ) -> Result<Entry, Error> {
         let mut rig = LanesRig::new(lanes, load, cores, pace, self.ceiling).until(self.until);
-        let order = LanesRig::order(frame_bytes)?;
+        let order = LanesRig::order(frame_bytes, lanes.family(), lanes.direction())?;
         let mut silent = |_: &str| ();
         let session = Session::new(&mut rig, self.profile, order, &mut silent);
         Ok(throughput::run(session, &self.subject, &[]))

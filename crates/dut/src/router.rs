@@ -6,6 +6,7 @@
 //! each core that the process may use: for some cores it is opened by a thread that may use these
 //! alone, as under `taskset`.
 
+use std::net::IpAddr;
 use std::ops::Range;
 use std::thread;
 use std::time::Duration;
@@ -14,10 +15,14 @@ use fastpath::forward::{Accepts, Capacity, PortSettings};
 use fib::next_hop::Kind as NextHopKind;
 use fib::{NextHop, NextHopEntry, Prefix};
 use host::CoreId;
+use host::bed::End;
 use report::units::{Bytes, grouped};
 use router::engine::{self, Change, Engine, EngineKind, MAIN_TABLE, Port, Require, SocketOptions};
 use tester::result::Entry;
-use tester::veth::lanes::{Lanes, Load, MTU, NEXT_HOPS, Pace, next_hop_address};
+use tester::sizes::Family;
+use tester::veth::lanes::{
+    Lanes, Load, MTU, NEXT_HOPS, Pace, next_hop_address, next_hop_address_v6,
+};
 
 use crate::case::{Case, Sample};
 use crate::changer::while_routes_change;
@@ -85,11 +90,15 @@ impl Opened {
         if keeps_table {
             // For what the engine leaves to the kernel, a frame in 65,536 with a checksum that
             // looks unfinished by chance.
-            let hop = next_hop_address(1);
+            let hop: IpAddr = match setting.family {
+                Family::Ipv4 => next_hop_address(1).into(),
+                Family::Ipv6 => next_hop_address_v6(1).into(),
+            };
             lanes.dut().ip(format!("route add default via {hop}"))?;
         } else {
             kernel::load(lanes.dut(), setting)?;
         }
+        kernel::load_back(lanes.dut(), setting)?;
         let cores = match &setting.apart {
             Some(core) => std::slice::from_ref(core),
             None => &setting.cores[workers.clone()],
@@ -119,28 +128,39 @@ impl Opened {
             opened.lanes.dut().enter(|| engine.apply(&[port]))??;
         }
         if keeps_table {
-            opened.fill(&setting.routes, setting.seed)?;
+            let there = adjacency(opened.lanes.egress(), opened.lanes.sink_mac());
+            opened.fill(&setting.routes, (there, 0), setting.seed)?;
+            if let Some(back) = &setting.back {
+                let entry = adjacency(opened.lanes.ingress(), opened.lanes.generator_mac());
+                opened.fill(back, (entry, NEXT_HOPS), setting.seed)?;
+            }
         }
         Ok(opened)
     }
 
-    /// Next hops and all routes of both families, next hops given out at random.
-    fn fill(&mut self, routes: &Routes, seed: u64) -> Result<(), Error> {
+    /// Next hops and all routes of both families, next hops given out at random. All are `entry`,
+    /// numbered after so many others.
+    fn fill(
+        &mut self,
+        routes: &Routes,
+        (entry, after): (NextHopEntry, u16),
+        seed: u64,
+    ) -> Result<(), Error> {
         let hops: Vec<Change> = (1..=NEXT_HOPS)
             .map(|number| Change::NextHop {
-                id: numbered(number),
-                entry: adjacency(&self.lanes),
+                id: numbered(after + number),
+                entry,
             })
             .collect();
         self.engine.apply(&hops)?;
         let routes = routes.given_out(seed);
         let v4 = routes.v4.into_iter();
-        let v4 = v4.map(|(prefix, next_hop)| route(prefix, next_hop));
+        let v4 = v4.map(|(prefix, next_hop)| route(prefix, NextHop(after + next_hop.0)));
         let v6 = routes.v6.into_iter();
         let v6 = v6.map(|(prefix, next_hop)| Change::RouteV6 {
             table: MAIN_TABLE,
             prefix,
-            next_hop: numbered(next_hop.0),
+            next_hop: numbered(after + next_hop.0),
         });
         let changes: Vec<Change> = v4.chain(v6).collect();
         for part in changes.chunks(ROUTES_AT_ONCE) {
@@ -175,14 +195,14 @@ fn start(kind: EngineKind, lanes: &Lanes, cores: &[CoreId]) -> Result<Box<dyn En
     })
 }
 
-/// What every next hop is: the sink, out of the egress.
-fn adjacency(lanes: &Lanes) -> NextHopEntry {
+/// A next hop at a port of the device, with its hardware address.
+fn adjacency(port: &End, mac: [u8; 6]) -> NextHopEntry {
     NextHopEntry {
         kind: NextHopKind::Adjacency,
         mtu: MTU,
-        port: lanes.egress().index,
-        destination_mac: lanes.sink_mac(),
-        source_mac: lanes.egress().mac,
+        port: port.index,
+        destination_mac: mac,
+        source_mac: port.mac,
         ..NextHopEntry::default()
     }
 }

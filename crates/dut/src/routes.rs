@@ -5,8 +5,8 @@ use std::fs::File;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-use fib::Prefix;
 use fib::prefix_file::{LineError, Prefixes};
+use fib::{Address, Prefix};
 use router::user_plane::memory_engine::Routes as GivenOut;
 use tester::addresses;
 use tester::veth::lanes::NEXT_HOPS;
@@ -27,6 +27,8 @@ pub struct Routes {
     pub prefixes: Prefixes,
     /// IPv4 destinations, each inside a random prefix.
     pub destinations: Vec<u32>,
+    /// IPv6 destinations; none: they are drawn where they are needed.
+    pub destinations_v6: Vec<u128>,
     /// Where the table came from, in words.
     pub from: String,
 }
@@ -44,11 +46,14 @@ impl Routes {
         }
     }
 
-    /// IPv6 destinations, each inside a random prefix.
+    /// IPv6 destinations: those it has, else each inside a random prefix.
     ///
     /// # Errors
     /// When the table has no IPv6 prefix.
     pub fn destinations_v6(&self, seed: u64) -> Result<Vec<u128>, Error> {
+        if !self.destinations_v6.is_empty() {
+            return Ok(self.destinations_v6.clone());
+        }
         if self.prefixes.v6.is_empty() {
             return Err(format!("{} has no IPv6 prefix; give at least one", self.from).into());
         }
@@ -114,6 +119,7 @@ pub fn load(file: Option<&Path>, most: usize, seed: u64) -> Result<Routes, Error
     Ok(Routes {
         prefixes,
         destinations,
+        destinations_v6: Vec::new(),
         from,
     })
 }
@@ -125,26 +131,42 @@ fn draw<T: Ord>(prefixes: &mut Vec<T>, most: usize, seed: u64) {
     prefixes.sort_unstable();
 }
 
-/// The networks of RFC 2544 behind a device's second port, and `count` destinations there in an
-/// order from `seed`.
+/// The networks of RFC 2544 and RFC 5180 behind a device's second port, and `count` destinations of
+/// each protocol there in an order from `seed`.
 ///
 /// # Errors
 /// When one of the networks is no prefix.
 pub fn of_benchmarks(count: u32, seed: u64) -> Result<Routes, Error> {
+    behind(BEHIND, count, seed)
+}
+
+/// As [`of_benchmarks`], behind the first port: for frames that come back.
+///
+/// # Errors
+/// As [`of_benchmarks`].
+pub fn of_benchmarks_back(count: u32, seed: u64) -> Result<Routes, Error> {
+    behind(1 - BEHIND, count, seed)
+}
+
+fn behind(port: u8, count: u32, seed: u64) -> Result<Routes, Error> {
     let networks: Vec<(Ipv4Addr, u8)> = if count > addresses::NETWORKS {
-        addresses::wide_networks_v4(BEHIND, PORTS).collect()
+        addresses::wide_networks_v4(port, PORTS).collect()
     } else {
-        addresses::behind_v4(BEHIND, PORTS)
+        addresses::behind_v4(port, PORTS)
     };
     let networks = networks.into_iter();
     let prefixes = networks.map(|(network, length)| Prefix::new(network.to_bits(), length));
-    let destination = |index| addresses::destination_v4(BEHIND, PORTS, index, count).to_bits();
+    let (network, length) = addresses::behind_v6(port);
+    let v4 = |index| addresses::destination_v4(port, PORTS, index, count).to_bits();
+    let v6 = |index| addresses::destination_v6(port, index, count).to_bits();
+    let order: Vec<u32> = addresses::shuffled(count, seed).collect();
     Ok(Routes {
         prefixes: Prefixes {
             v4: prefixes.collect::<Result<_, _>>()?,
-            ..Prefixes::default()
+            v6: vec![Prefix::new(network.to_bits().masked(length), length)?],
         },
-        destinations: addresses::shuffled(count, seed).map(destination).collect(),
+        destinations: order.iter().copied().map(v4).collect(),
+        destinations_v6: order.iter().copied().map(v6).collect(),
         from: "networks for benchmarks (RFC 2544 §12)".to_owned(),
     })
 }

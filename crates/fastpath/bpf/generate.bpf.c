@@ -1,5 +1,5 @@
 /* The generator: run by BPF_PROG_RUN on live frames, it writes a whole header and signature into
- * each and redirects it to one device.
+ * each and redirects it to a device, or by turns to one of two.
  *
  * Live frames are recycled, and come back as the device under test left them: other MACs, a smaller
  * TTL, another checksum. So every byte before the payload is written again each round. The payload
@@ -18,6 +18,7 @@ CONSTANT(FRAME_LENGTH);    /* the length when LENGTHS is 1 */
 CONSTANT(SOURCE_PORTS);    /* UDP source ports base..base+SOURCE_PORTS, by turns */
 CONSTANT(STREAM);          /* number of this stream, in the signature */
 CONSTANT(STAMP_EVERY);     /* a power of two: every so many frames carry a time; 0: none */
+CONSTANT(WAYS);            /* 2: frames leave by turns into two devices, each with a template; destinations too lie by turns */
 CONSTANT(PACED);           /* 1: frames leave by the timetable in `states`; while none is due, runs make nothing */
 
 #define HEADER_MAX 72
@@ -45,11 +46,11 @@ struct state {
 	__u64 allowance; /* 2^-16 ns: what is owed after a delay is repaid a tenth above the rate, not at once */
 };
 
-MAP(templates, BPF_MAP_TYPE_ARRAY, __u32, struct template, 1, 0);
+MAP(templates, BPF_MAP_TYPE_ARRAY, __u32, struct template, 2, 0);
 MAP(states, BPF_MAP_TYPE_ARRAY, __u32, struct state, 1, BPF_F_MMAPABLE);
 MAP(destinations, BPF_MAP_TYPE_ARRAY, __u32, __u32[4], 1, BPF_F_MMAPABLE); /* network order; IPv4 in the first four bytes */
 MAP(lengths, BPF_MAP_TYPE_ARRAY, __u32, __u32, 1, 0);                    /* frame lengths in bytes without FCS */
-MAP_OF_TARGETS(out, BPF_MAP_TYPE_DEVMAP, 1);
+MAP_OF_TARGETS(out, BPF_MAP_TYPE_DEVMAP, 2);
 
 INLINE __u16 fold(__u64 sum)
 {
@@ -76,7 +77,7 @@ INLINE void copy(__u8 *to, const __u8 *from, __u32 length)
 /* One frame. `l3` and `v6` are constants of the caller, so each of the four calls below is its own
  * straight piece of code. */
 INLINE int build(struct xdp_md *context, struct template *template, struct state *state, const __u32 *destination, __u32 length,
-		 __u32 l3, __u32 v6)
+		 __u32 way, __u32 l3, __u32 v6)
 {
 	__u32 l4 = l3 + (v6 ? 40 : 20), headers = l4 + 8;
 	__u8 *data = packet_start(context), *end = packet_end(context);
@@ -138,7 +139,7 @@ INLINE int build(struct xdp_md *context, struct template *template, struct state
 	*(__u16 *)(data + l4 + 4) = udp_length;
 	__u16 udp_check = fold(udp_sum);
 	*(__u16 *)(data + l4 + 6) = udp_check ? udp_check : 0xffff;
-	return bpf_redirect_map(&out, 0, 0);
+	return bpf_redirect_map(&out, way, 0);
 }
 
 #define SPIN_NS 2000     /* a run that has nothing to send gives way to others after so long */
@@ -176,14 +177,16 @@ INLINE int due(struct state *state)
 SEC("xdp") int generate(struct xdp_md *context)
 {
 	__u32 zero = 0, length = FRAME_LENGTH;
-	struct template *template = bpf_map_lookup_elem(&templates, &zero);
 	struct state *state = bpf_map_lookup_elem(&states, &zero);
-	if (!template || !state)
+	if (!state)
 		return XDP_ABORTED;
 	if (PACED && !due(state))
 		return XDP_DROP;
 
-	__u32 position = state->position;
+	__u32 position = state->position, way = WAYS > 1 ? position & 1 : 0;
+	struct template *template = bpf_map_lookup_elem(&templates, &way);
+	if (!template)
+		return XDP_ABORTED;
 	const __u32 *destination = bpf_map_lookup_elem(&destinations, &position);
 	if (!destination)
 		return XDP_ABORTED;
@@ -203,8 +206,8 @@ SEC("xdp") int generate(struct xdp_md *context)
 	}
 
 	if (IPV6)
-		return VLAN ? build(context, template, state, destination, length, 18, 1)
-				   : build(context, template, state, destination, length, 14, 1);
-	return VLAN ? build(context, template, state, destination, length, 18, 0)
-			   : build(context, template, state, destination, length, 14, 0);
+		return VLAN ? build(context, template, state, destination, length, way, 18, 1)
+				   : build(context, template, state, destination, length, way, 14, 1);
+	return VLAN ? build(context, template, state, destination, length, way, 18, 0)
+			   : build(context, template, state, destination, length, way, 14, 0);
 }

@@ -191,6 +191,88 @@ fn frames_cross_a_veth_and_are_all_accounted_for() {
     });
 }
 
+/// The other way: other addresses, the rest the same.
+fn frames_back() -> Frames {
+    Frames {
+        source_mac: [2, 0, 0, 0, 0, 3],
+        destination_mac: [2, 0, 0, 0, 0, 4],
+        source: IpAddr::V4(Ipv4Addr::new(198, 19, 0, 9)),
+        destinations: Destinations::V4(vec![
+            Ipv4Addr::new(198, 18, 0, 1),
+            Ipv4Addr::new(1, 2, 3, 4),
+            Ipv4Addr::new(128, 0, 0, 255),
+        ]),
+        ..frames_v4()
+    }
+}
+
+/// Frame `n` of a kind is frame `2 n` or `2 n - 1` of the generator, by which its ports and its
+/// signature go.
+#[test]
+fn frames_of_two_kinds_leave_by_turns_each_into_its_device() {
+    in_namespace(|| {
+        let one_port = |frames: Frames| Frames {
+            source_ports: 1,
+            ..frames
+        };
+        let kinds = [one_port(frames_v4()), one_port(frames_back())];
+        let mut sinks = Vec::new();
+        for (near, far) in [("a", "b"), ("c", "d")] {
+            veth(near, far);
+            let mut sink = Sink::new(Checks::ALL).unwrap();
+            sink.attach(far, Request::Native).unwrap();
+            sinks.push(sink);
+        }
+        let into = index_of("a").unwrap();
+        let mut generator = Generator::by_turns(into, [&kinds[0], &kinds[1]], false).unwrap();
+        for number in 1..=12_usize {
+            let frame = generator.preview().unwrap();
+            let frames = &kinds[(number + 1) % 2];
+            assert_eq!(frame[..6], frames.destination_mac, "frame {number}");
+            assert_eq!(frame[6..12], frames.source_mac);
+            let Destinations::V4(list) = &frames.destinations else {
+                panic!("IPv4 was asked for");
+            };
+            assert_eq!(frame[30..34], list[(number - 1) / 2 % 3].octets());
+            assert_eq!(checksum(&[&frame[14..34]]), 0xffff, "IPv4 checksum");
+            let (udp, addresses) = (&frame[34..], &frame[26..34]);
+            let pseudo = [0, 17, udp[4], udp[5]];
+            assert_eq!(checksum(&[addresses, &pseudo, udp]), 0xffff, "UDP checksum");
+            let signature = Signature::read(&frame).unwrap();
+            assert_eq!(signature.sequence as usize, number);
+        }
+        generator.second_into(index_of("c").unwrap()).unwrap();
+        assert_eq!(generator.send(10_001).unwrap(), 10_001);
+        for (sink, frames) in sinks.iter().zip([5_001, 5_000]) {
+            wait_for(sink, frames);
+            assert_eq!(sink.counts().unwrap().frames, frames);
+        }
+    });
+}
+
+#[test]
+fn kinds_that_cannot_leave_by_turns_are_refused() {
+    let refused = |other: Frames| {
+        let one = frames_v4();
+        let error = Generator::by_turns(1, [&one, &other], true).unwrap_err();
+        error.to_string().contains("by turns")
+    };
+    let fewer = Destinations::V4(vec![Ipv4Addr::new(1, 2, 3, 4)]);
+    for other in [
+        frames_v6(),
+        Frames {
+            lengths: vec![61],
+            ..frames_back()
+        },
+        Frames {
+            destinations: fewer,
+            ..frames_back()
+        },
+    ] {
+        assert!(refused(other));
+    }
+}
+
 /// A queue between generator and sink may hold frames from one trial to the next.
 #[test]
 fn frames_that_left_before_the_restart_are_counted_apart() {

@@ -98,6 +98,7 @@ impl Traffic {
         let routes = Routes {
             prefixes,
             destinations,
+            destinations_v6: Vec::new(),
             from: String::new(),
         };
         Ok(Self {

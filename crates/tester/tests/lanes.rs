@@ -1,7 +1,7 @@
 //! Load on every core at once, closed loop and at a rate, with the kernel between the cables: what
 //! arrives, and where the rest went. Needs root.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
 use fastpath::generate::Destinations;
@@ -12,8 +12,12 @@ use tester::result::Entry;
 use tester::rig::Rig;
 use tester::schedule::Schedule;
 use tester::session::Session;
-use tester::trial::{Trial, Validity};
-use tester::veth::lanes::{Lanes, LanesRig, Load, Losses, Pace, next_hop_address};
+use tester::sizes::Family;
+use tester::trial::{Direction, Trial, Validity};
+use tester::veth::lanes::{
+    Lanes, LanesRig, Load, Losses, Pace, next_hop_address, next_hop_address_v6, next_hop_back,
+    next_hop_back_v6,
+};
 
 const LENGTH: Duration = Duration::from_millis(50);
 /// 10.0.0.0/9 and the half above it.
@@ -187,7 +191,7 @@ fn searched(lanes: &Lanes, cores: usize, pace: Pace, ceiling: f64) -> Entry {
     let mut load = Load::default();
     let until = Instant::now() + SEARCH;
     let mut rig = LanesRig::new(lanes, &mut load, 0..cores, pace, ceiling).until(Some(until));
-    let order = LanesRig::order(64).unwrap();
+    let order = LanesRig::order(64, Family::Ipv4, Direction::OneWay).unwrap();
     let profile = Profile {
         resolution: 0.02,
         tries: 3,
@@ -308,7 +312,7 @@ fn a_trial_says_by_which_cores_its_frames_came() {
     let mut load = Load::default();
     for places in [0..1, cores - 1..cores, 0..cores] {
         let mut rig = LanesRig::new(&lanes, &mut load, places.clone(), Pace::Call, 1e5);
-        let order = LanesRig::order(64).unwrap();
+        let order = LanesRig::order(64, Family::Ipv4, Direction::OneWay).unwrap();
         let order = order.with(Schedule::constant(10_000.0, 0.1));
         let trial = rig.run(&order, "test", None).unwrap();
         let came: u64 = trial.arrivals_by_core.iter().map(|one| one.frames).sum();
@@ -325,6 +329,102 @@ fn a_trial_says_by_which_cores_its_frames_came() {
             };
             assert!(is_right, "{own} on core {number} of {places:?}: {trial:?}");
         }
+    }
+}
+
+/// What the device has sent out of its entrance and of its exit, by the kernel's own counters.
+fn sent_out(lanes: &Lanes) -> [u64; 2] {
+    let mut command = lanes.dut().command("cat");
+    let output = command.arg("/proc/net/dev").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let packets = |interface: &str| {
+        let mut lines = text.lines().map(|line| line.trim().split(':'));
+        let mut line = lines.find(|words| words.clone().next() == Some(interface));
+        let counters = line.as_mut().and_then(|words| words.nth(1)).unwrap();
+        counters.split_whitespace().nth(9).unwrap().parse().unwrap()
+    };
+    ["in", "out"].map(packets)
+}
+
+#[test]
+fn as_many_frames_come_back_as_go_there_and_all_are_counted() {
+    if !needs::root("for network namespaces and eBPF") {
+        return;
+    }
+    let _guard = needs::cores();
+    let mut cores: Vec<CoreId> = host::allowed_cores().unwrap();
+    cores.truncate(2);
+    let numbers = || 1..=1000_u32;
+    let v4 = |half: u32| Destinations::V4(numbers().map(|n| (half + n).into()).collect());
+    let v6 = |half: u16| {
+        let address = |n: u32| Ipv6Addr::new(0x2001, 2, half, 0, 0, 0, 0, n as u16);
+        Destinations::V6(numbers().map(address).collect())
+    };
+    for (name, there, back) in [
+        ("both", v4(LOWER), v4(UPPER)),
+        ("both-v6", v6(0), v6(0x8000)),
+    ] {
+        let lanes = Lanes::both_ways(name, &cores, there, back).unwrap();
+        let dut = lanes.dut();
+        for (key, routes) in [
+            (
+                "net.ipv4.ip_forward",
+                [
+                    format!("10.0.0.0/9 via {}", next_hop_address(1)),
+                    format!("10.128.0.0/9 via {}", next_hop_back(1)),
+                ],
+            ),
+            (
+                "net.ipv6.conf.all.forwarding",
+                [
+                    format!("2001:2:0::/48 via {}", next_hop_address_v6(1)),
+                    format!("2001:2:8000::/48 via {}", next_hop_back_v6(1)),
+                ],
+            ),
+        ] {
+            dut.set(key, "1").unwrap();
+            if key.contains("ipv6") == (lanes.family() == Family::Ipv6) {
+                for route in routes {
+                    dut.ip(format!("route add {route}")).unwrap();
+                }
+            }
+        }
+        assert_eq!(lanes.direction(), Direction::BothWays);
+        let mut load = Load::default();
+        for cores in [0..1, 0..cores.len()] {
+            let before = sent_out(&lanes);
+            let carried = load
+                .carry(&lanes, (84, cores.clone()), Pace::Call, LENGTH)
+                .unwrap();
+            let after = sent_out(&lanes);
+            let [back, there] = [0, 1].map(|way| after[way] - before[way]);
+            let what = format!("{name} on {cores:?}: {there} there, {back} back, {carried:?}");
+            assert!(carried.counts.received > 1000, "{what}");
+            assert_eq!(carried.counts.lost, sum(carried.losses), "{what}");
+            // All that left the device has arrived; a frame or two are the kernel's own.
+            assert!(there + back <= carried.counts.arrivals + 16, "{what}");
+            assert!(carried.counts.received <= there + back, "{what}");
+            // A queue that overflowed for others on the core may have cost one way more.
+            let most = carried.counts.lost + 16;
+            assert!(there.abs_diff(back) <= most, "{what}");
+        }
+        // At a rate, which is that of each way.
+        let mut rig = LanesRig::new(&lanes, &mut load, 0..cores.len(), Pace::Call, 1e5);
+        let order = LanesRig::order(84, lanes.family(), lanes.direction()).unwrap();
+        let trial = rig
+            .run(&order.with(Schedule::constant(10_000.0, 0.1)), "test", None)
+            .unwrap();
+        assert_eq!(
+            (trial.senders, trial.counts.intended),
+            (2, 2000),
+            "{trial:?}"
+        );
+        assert!(trial.counts.closes(), "{trial:?}");
+        assert!(
+            trial.counts.arrivals > 1000,
+            "both ways' are counted: {trial:?}"
+        );
+        assert_eq!(trial.intended_rate, Some(10_000.0));
     }
 }
 

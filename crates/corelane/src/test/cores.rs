@@ -22,6 +22,7 @@ use tester::by_cores;
 use tester::honest::Grade;
 use tester::profile::Profile;
 use tester::result::{Entry, Report, SCHEMA, Test};
+use tester::trial::Direction;
 
 use super::items::Item;
 use super::measure::Measured;
@@ -52,13 +53,18 @@ pub(super) fn run(plan: &Plan, options: &Options, counts: &[usize]) -> Result<Me
     let mut report = report(plan, options, kind, &cores, profile);
     let seed = options.output.seed;
     let routes = routes::of_benchmarks(options.destinations, seed)?;
-    let setting = Setting::new(&cores, &routes.into(), seed);
+    let mut setting = Setting::new(&cores, &routes.into(), seed);
+    setting.family = plan.family;
+    if plan.direction == Direction::BothWays {
+        setting.back = Some(routes::of_benchmarks_back(options.destinations, seed)?.into());
+    }
     let mut bench = Bench {
         kind,
         device: dut::open::open(kind, &setting)?,
         bare: Bare::open(&setting)?,
         places: places(counts),
         cores,
+        senders: plan.direction.streams(2).len(),
         profile,
         rounds: options.repeats.unwrap_or(ROUNDS),
         seed,
@@ -156,6 +162,8 @@ struct Bench {
     /// The first core of each measurement and how many there are.
     places: Vec<(usize, usize)>,
     cores: Vec<CoreId>,
+    /// How many ends send, each at the rate that is found.
+    senders: usize,
     profile: Profile,
     rounds: u32,
     seed: u64,
@@ -229,7 +237,7 @@ impl Bench {
     ) -> Result<Entry, Error> {
         host::cleanup::check()?;
         let cores = first..first + count;
-        let most = self.bare.measure(cores.clone(), bytes, self.trial())?;
+        let most = self.bare.measure(cores.clone(), bytes, self.trial())? / self.senders as f64;
         let wanted = Wanted {
             ceiling: ABOVE * most,
             subject: Subject {
@@ -284,6 +292,7 @@ impl Bench {
         };
         // Far above what a device takes nothing comes through that says where to look next.
         let most = self.device.measure(&case, self.trial())?.frames_per_second;
+        let most = most / self.senders as f64;
         let ceiling = if most > 0.0 {
             ABOVE * most
         } else {

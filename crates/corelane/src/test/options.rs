@@ -98,8 +98,8 @@ pub(super) struct Options {
         long,
         value_name = "COUNTS",
         conflicts_with_all = [
-            "generator", "ipv6", "mix", "modifier", "filters", "random_ports", "replay",
-            "both_ways", "mesh", "port_count", "loss_ratio", "before", "after", "line_rate"
+            "generator", "mix", "modifier", "filters", "random_ports", "replay", "mesh",
+            "port_count", "loss_ratio", "before", "after", "line_rate"
         ]
     )]
     pub(super) cores: Option<String>,

@@ -70,6 +70,52 @@ fn frames_go_through_the_cores_that_were_asked_for() {
     }
 }
 
+/// With either protocol, each way takes as many frames as the other: half of what came in on each
+/// core, whose cables count it.
+#[test]
+fn both_ways_and_both_protocols_go_through_the_cores() {
+    if !root() || !needs::two_cores() {
+        return;
+    }
+    let _cores = needs::cores();
+    let directory = directory();
+    for device in [
+        &["--dut", "kernel"][..],
+        &["--dut", "corelane", "--engine", "xdp"],
+        &["--dut", "corelane", "--engine", "tc"],
+        &["--dut", "corelane", "--engine", "xdp-kernel-fib"],
+        &["--dut", "corelane", "--engine", "af-xdp"],
+        &["--dut", "corelane", "--engine", "af-packet"],
+    ] {
+        for protocol in [&["--sizes", "64"][..], &["--sizes", "84", "--ipv6"]] {
+            let words = ["throughput", "--cores", "2", "--both-ways"];
+            let words = [&words[..], protocol, device, &SHORT].concat();
+            let (output, result) = stored(directory.path(), &words);
+            assert_eq!(result["direction"], "both-ways", "{words:?}");
+            for row in rows(&result, "throughput") {
+                let (cores, came) = (numbers(&row["details"]["cores"]), by_core(row));
+                let all: u64 = came.values().sum();
+                assert!(received(row) > 0 && all >= received(row), "{came:?}");
+                for core in &cores {
+                    let share = 3 * came.get(core).copied().unwrap_or(0) * cores.len() as u64;
+                    assert!(share >= all, "{words:?}, core {core}: {came:?}");
+                }
+                for trial in trials(row) {
+                    assert_eq!(trial["senders"], 2);
+                    let intended = trial["counts"]["intended"].as_u64().unwrap();
+                    assert_eq!(intended % 2, 0, "as many each way");
+                    let each = trial["intended_rate"].as_f64().unwrap();
+                    let seconds = trial["intended_seconds"].as_f64().unwrap();
+                    let both = 2.0 * each * seconds;
+                    assert!((intended as f64 / both - 1.0).abs() < 0.01, "{trial}");
+                }
+            }
+            let shown = text(&output.stdout);
+            assert!(shown.contains("in each direction"), "{shown}");
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_spread_is_refused_by_name() {
     for (words, reason) in [
@@ -77,10 +123,7 @@ fn what_cannot_be_spread_is_refused_by_name() {
         (&["throughput", "--cores", "0"], "--cores 0"),
         (&["throughput", "--cores", "1..9999"], "--cores 1..9999"),
         (&["throughput", "--cores", "1", "--sizes", "imix"], "imix"),
-        (
-            &["throughput", "--cores", "1", "--both-ways"],
-            "--both-ways",
-        ),
+        (&["throughput", "--cores", "1", "--mesh"], "--mesh"),
         (
             &["throughput", "--cores", "1", "--dut", "calibrated"],
             "--dut kernel",

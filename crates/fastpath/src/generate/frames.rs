@@ -42,6 +42,23 @@ impl Destinations {
     }
 }
 
+impl Destinations {
+    /// As the program reads them, network order; IPv4 in the first four bytes.
+    pub(super) fn bytes(&self) -> Vec<[u8; 16]> {
+        match self {
+            Self::V4(list) => {
+                let wide = |address: &Ipv4Addr| {
+                    let mut bytes = [0; 16];
+                    bytes[..4].copy_from_slice(&address.octets());
+                    bytes
+                };
+                list.iter().map(wide).collect()
+            }
+            Self::V6(list) => list.iter().map(Ipv6Addr::octets).collect(),
+        }
+    }
+}
+
 /// What the frames look like.
 #[derive(Clone, Debug)]
 pub struct Frames {
@@ -140,6 +157,30 @@ impl Frames {
             ));
         }
         Ok(())
+    }
+
+    /// Refuses what cannot leave by turns with these frames: the program has one of everything but
+    /// addresses.
+    pub(super) fn check_turns(&self, other: &Self) -> Result<()> {
+        let common = |frames: &Self| {
+            (
+                frames.vlan,
+                frames.source.is_ipv4(),
+                frames.destinations.len(),
+                (frames.source_port, frames.source_ports),
+                frames.lengths.clone(),
+                (frames.stream, frames.stamp_every),
+            )
+        };
+        if common(self) == common(other) {
+            return Ok(());
+        }
+        Err(Error::value(
+            "frames that leave by turns",
+            "different kinds",
+            "let them differ by addresses, destination port and TTL alone, with as many \
+             destinations each",
+        ))
     }
 
     /// The header without lengths, checksums and destination, and the sums that the program goes on

@@ -7,6 +7,9 @@
 //! for and when. Live frames are recycled; the program writes every byte before the payload each
 //! time, so nothing that the device under test did to a frame comes back with the next.
 //!
+//! Frames of two kinds may leave by turns into two devices ([`Generator::by_turns`]): both ways
+//! through a router at once, by one timetable.
+//!
 //! Frames carry a [`Signature`] in their last 16 bytes, which [`crate::sink::Sink`] checks.
 //!
 //! # Why the program is also attached to a loopback interface
@@ -53,7 +56,7 @@ pub struct Generator {
     state: MappedArray<State>,
     frame: Vec<u8>,
     batch: u32,
-    _out: Map,
+    out: Map,
     /// From the first call of [`Generator::send`] on; `None`: the kernel refused.
     resident: OnceLock<Option<Resident>>,
 }
@@ -65,7 +68,7 @@ impl Generator {
     /// # Errors
     /// [`Error::Value`] for a setting out of range, else the loader's errors.
     pub fn new(ifindex: u32, frames: &Frames) -> Result<Self> {
-        Self::load(ifindex, frames, false)
+        Self::load(ifindex, &[frames], false)
     }
 
     /// As [`Generator::new`], but frames leave by the timetable of [`Generator::pace`], which is
@@ -74,44 +77,62 @@ impl Generator {
     /// # Errors
     /// As [`Generator::new`].
     pub fn with_timetable(ifindex: u32, frames: &Frames) -> Result<Self> {
-        Self::load(ifindex, frames, true)
+        Self::load(ifindex, &[frames], true)
     }
 
-    fn load(ifindex: u32, frames: &Frames, paced: bool) -> Result<Self> {
-        frames.check()?;
+    /// A generator whose frames leave by turns: those of the first kind into the interface with
+    /// index `ifindex` of the calling thread's network namespace, those of the second into that of
+    /// [`Generator::second_into`]. With a timetable where `paced`.
+    ///
+    /// # Errors
+    /// As [`Generator::new`]; and [`Error::Value`] where the kinds differ by more than addresses,
+    /// destination port and TTL.
+    pub fn by_turns(ifindex: u32, kinds: [&Frames; 2], paced: bool) -> Result<Self> {
+        kinds[0].check_turns(kinds[1])?;
+        Self::load(ifindex, &kinds, paced)
+    }
+
+    /// Sets where frames of the second kind of [`Generator::by_turns`] leave: an interface of the
+    /// calling thread's network namespace. Before it is set they are dropped.
+    ///
+    /// # Errors
+    /// [`bpf::Error::Map`].
+    pub fn second_into(&self, ifindex: u32) -> Result<()> {
+        Ok(self.out.set(1_u32, &ifindex)?)
+    }
+
+    fn load(ifindex: u32, kinds: &[&Frames], paced: bool) -> Result<Self> {
+        for frames in kinds {
+            frames.check()?;
+        }
+        let frames = kinds[0];
+        let count = frames.destinations.len() * kinds.len();
         let longest = frames.lengths.iter().copied().max().unwrap_or(LENGTH_MAX);
         let loaded = Loader::new(OBJECT)?
             .constant("IPV6", u64::from(frames.source.is_ipv6()))
             .constant("VLAN", u64::from(frames.vlan.is_some()))
-            .constant("DESTINATIONS", frames.destinations.len() as u64)
+            .constant("DESTINATIONS", count as u64)
             .constant("LENGTHS", frames.lengths.len() as u64)
             .constant("FRAME_LENGTH", u64::from(longest))
             .constant("SOURCE_PORTS", u64::from(frames.source_ports))
             .constant("STREAM", u64::from(frames.stream))
             .constant("STAMP_EVERY", u64::from(frames.stamp_every))
+            .constant("WAYS", kinds.len() as u64)
             .constant("PACED", u64::from(paced))
-            .entries("destinations", frames.destinations.len() as u32)?
+            .entries("destinations", count as u32)?
             .entries("lengths", frames.lengths.len() as u32)?
             .load()?;
 
-        loaded.map("templates")?.set(0_u32, &frames.template())?;
         let lengths = loaded.map("lengths")?;
         for (index, &length) in (0_u32..).zip(&frames.lengths) {
             lengths.set(index, &u32::from(length))?;
         }
+        let templates = loaded.map("templates")?;
         let destinations = loaded.map("destinations")?.mapped::<[u8; 16]>()?;
-        match &frames.destinations {
-            Destinations::V4(list) => {
-                for (index, address) in list.iter().enumerate() {
-                    let mut bytes = [0; 16];
-                    bytes[..4].copy_from_slice(&address.octets());
-                    destinations.write(index, bytes);
-                }
-            }
-            Destinations::V6(list) => {
-                for (index, address) in list.iter().enumerate() {
-                    destinations.write(index, address.octets());
-                }
+        for (way, frames) in kinds.iter().enumerate() {
+            templates.set(way as u32, &frames.template())?;
+            for (turn, address) in frames.destinations.bytes().into_iter().enumerate() {
+                destinations.write(turn * kinds.len() + way, address);
             }
         }
         let out = loaded.map("out")?;
@@ -123,7 +144,7 @@ impl Generator {
             state: loaded.map("states")?.mapped()?,
             frame: vec![0; usize::from(longest)],
             batch: 64,
-            _out: out,
+            out,
         })
     }
 

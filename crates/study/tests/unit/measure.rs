@@ -8,7 +8,8 @@ use tester::bench::{Subject, throughput};
 use tester::result::Entry;
 use tester::rig::{Event, Rig, RigError};
 use tester::session::Session;
-use tester::trial::{Counts, Order, Trial, Validity};
+use tester::sizes::Family;
+use tester::trial::{Counts, Direction, Order, Trial, Validity};
 use tester::veth::lanes::LanesRig;
 
 use super::*;
@@ -62,7 +63,7 @@ impl Device for Double {
         let mut rig = Scripted {
             holds: 0.9 * rate(case),
         };
-        let order = LanesRig::order(case.frame_bytes)?;
+        let order = LanesRig::order(case.frame_bytes, Family::Ipv4, Direction::OneWay)?;
         let mut silent = |_: &str| ();
         let session = Session::new(&mut rig, no_loss::PROFILE, order, &mut silent);
         assert!(wanted.ceiling > rate(case));
@@ -146,6 +147,7 @@ fn run_for(double: Double, time: Duration) -> Result<Study, Error> {
     let routes = Routes {
         prefixes: fib::prefix_file::Prefixes::default(),
         destinations: vec![1, 2, 3],
+        destinations_v6: Vec::new(),
         from: "nowhere".to_owned(),
     };
     let cores = [CoreId(0), CoreId(1)];

@@ -10,6 +10,7 @@ use super::sentence;
 use crate::by_cores::{self, ByCores, SpeedUp};
 use crate::honest;
 use crate::result::{Entry, Report};
+use crate::trial::Direction;
 
 /// A cell without a value.
 const NOTHING: &str = "–";
@@ -29,11 +30,16 @@ pub(super) fn sentences(report: &Report) -> Vec<String> {
         return rows.iter().map(|(entry, _)| sentence(entry)).collect();
     }
     let several = rows.into_iter().filter(|(_, found)| is_several(found));
+    let ways = if report.direction == Direction::BothWays {
+        " in each direction"
+    } else {
+        ""
+    };
     let sentence = |(entry, found): (&Entry, &ByCores)| {
         let (bytes, cores) = (entry.frame_bytes, found.cores.len());
         match by_cores::speed_up(report, entry) {
             SpeedUp::Told(times) => format!(
-                "{cores} cores forward {} the frames of {bytes} bytes of one core without loss \
+                "{cores} cores forward {} the frames of {bytes} bytes of one core without loss{ways} \
                  ({} to {}).",
                 Times(times.value),
                 Times(times.interval.low),
@@ -82,8 +88,13 @@ pub(super) fn table(report: &Report) -> Vec<Block> {
             verdict(entry),
         ]);
     }
+    let rates = if report.direction == Direction::BothWays {
+        "Rates are in each direction, both at once. "
+    } else {
+        ""
+    };
     let caption = format!(
-        "Generator, device and sink share each core: each makes, forwards and counts its own \
+        "{rates}Generator, device and sink share each core: each makes, forwards and counts its own \
          frames. No device: what the same cores do over a cable alone. Device alone, at most: with \
          that time taken off. Medians of interleaved rounds; times one core against the mean of \
          the cores, each alone, within a round.{notes}"

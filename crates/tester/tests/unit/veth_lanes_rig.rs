@@ -18,9 +18,16 @@ fn no_frame_is_forgotten_between_the_lanes() {
         rate: 3e6,
         rest_ns: 0,
     };
-    let parts: Vec<Segment> = (0..3).map(|place| share(whole, place, 3)).collect();
-    assert_eq!(parts.iter().map(|part| part.frames).sum::<u64>(), 1001);
-    assert!(parts.iter().all(|part| (part.rate - 1e6).abs() < 1e-6));
+    for senders in [1, 2] {
+        let share = |place| share(whole, place, 3, senders);
+        let parts: Vec<Segment> = (0..3).map(share).collect();
+        let frames = parts.iter().map(|part| part.frames).sum::<u64>();
+        assert_eq!(frames, 1001 * senders);
+        let rate = 1e6 * senders as f64;
+        assert!(parts.iter().all(|part| (part.rate - rate).abs() < 1e-6));
+        // As many go each way.
+        assert!(parts.iter().all(|part| part.frames % senders == 0));
+    }
 }
 
 #[test]

@@ -133,6 +133,7 @@ fn one_core_shares_nothing() {
             v6: Vec::new(),
         },
         destinations: Vec::new(),
+        destinations_v6: Vec::new(),
         from: String::new(),
     };
     let setting = Setting::new(&[CoreId(0)], &Arc::new(routes), 1);

@@ -1,5 +1,7 @@
 //! Where frames were lost: the interfaces' own counters (`/proc/net/dev`), read before and after.
 
+use std::iter;
+
 use host::bed::End;
 
 use super::Lanes;
@@ -20,19 +22,21 @@ pub struct Losses {
 /// What the interfaces have counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reading {
-    /// Refused by the cable to the device.
+    /// Refused by the cables to the device.
     to_device: u64,
-    /// Refused by the cable to the sink.
+    /// Refused by the cables from the device.
     from_device: u64,
 }
 
 impl Reading {
     /// Reads the interfaces of `lanes`.
     pub(super) fn now(lanes: &Lanes) -> Result<Self> {
-        Ok(Self {
-            to_device: transmit_drops(&lanes.generator)?,
-            from_device: transmit_drops(&lanes.egress)?,
-        })
+        let mut reading = Self::default();
+        for way in iter::once(lanes.there()).chain(lanes.back()) {
+            reading.to_device += transmit_drops(way.from)?;
+            reading.from_device += transmit_drops(way.leaves)?;
+        }
+        Ok(reading)
     }
 
     /// Where `lost` frames went between this reading and a later one.

@@ -7,7 +7,6 @@
 //! is on the way at any time ([`Pace::Window`]); a generator that has to wait sleeps, for the core
 //! is the workers' too. Whether frames were lost all the same is counted, and where.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,7 +17,7 @@ use fastpath::generate::{Destinations, Frames, Generator};
 use host::{CoreId, Pinned};
 
 use super::ledger::Reading;
-use super::{INGRESS, INGRESS_V6, Lanes, Losses};
+use super::{Lanes, Losses, Way};
 use crate::disturbance::Watch;
 use crate::frame::{DESTINATION_PORT, SOURCE_PORT, TIME_TO_LIVE};
 use crate::rig::{Result, RigError};
@@ -149,41 +148,46 @@ impl Load {
     }
 }
 
-/// The generator of one core: it sends to all destinations.
+/// The generator of one core: it sends to all destinations, both ways by turns.
 fn make(lanes: &Lanes, frame_bytes: u32, core: usize, timetable: bool) -> Result<Generator> {
-    let new = if timetable {
-        Generator::with_timetable
-    } else {
-        Generator::new
-    };
-    let (near, far) = (&lanes.generator, &lanes.ingress);
     let of = lanes.cores.len();
-    let (source, destinations) = match &lanes.destinations {
-        Destinations::V4(all) => (
-            IpAddr::V4(Ipv4Addr::from_bits(INGRESS.to_bits() + 1)),
-            Destinations::V4(turned(all, core, of)),
-        ),
-        Destinations::V6(all) => (
-            IpAddr::V6(Ipv6Addr::from_bits(INGRESS_V6.to_bits() + 1)),
-            Destinations::V6(turned(all, core, of)),
-        ),
+    let frames = |way: &Way<'_>| {
+        let mut frames = Frames {
+            source_mac: way.from.mac,
+            destination_mac: way.enters.mac,
+            vlan: None,
+            source: way.source,
+            destinations: match way.destinations {
+                Destinations::V4(all) => Destinations::V4(turned(all, core, of)),
+                Destinations::V6(all) => Destinations::V6(turned(all, core, of)),
+            },
+            source_port: SOURCE_PORT,
+            source_ports: 1,
+            destination_port: DESTINATION_PORT,
+            ttl: TIME_TO_LIVE,
+            lengths: vec![frame_bytes as u16 - FCS],
+            stream: 0,
+            stamp_every: 0,
+        };
+        frames.lengths[0] = frames.lengths[0].max(frames.shortest());
+        frames
     };
-    let mut frames = Frames {
-        source_mac: near.mac,
-        destination_mac: far.mac,
-        vlan: None,
-        source,
-        destinations,
-        source_port: SOURCE_PORT,
-        source_ports: 1,
-        destination_port: DESTINATION_PORT,
-        ttl: TIME_TO_LIVE,
-        lengths: vec![frame_bytes as u16 - FCS],
-        stream: 0,
-        stamp_every: 0,
+    let there = lanes.there();
+    let (near, index) = (&there.from.namespace, there.from.index);
+    let first = frames(&there);
+    let Some(back) = lanes.back() else {
+        let new = if timetable {
+            Generator::with_timetable
+        } else {
+            Generator::new
+        };
+        return Ok(near.enter(|| new(index, &first))??);
     };
-    frames.lengths[0] = frames.lengths[0].max(frames.shortest());
-    Ok(near.namespace.enter(|| new(near.index, &frames))??)
+    let second = frames(&back);
+    let made = near.enter(|| Generator::by_turns(index, [&first, &second], timetable))??;
+    let (far, index) = (&back.from.namespace, back.from.index);
+    far.enter(|| made.second_into(index))??;
+    Ok(made)
 }
 
 /// All of `all`, begun where the `place`-th of `of` begins: none runs after another.

@@ -4,6 +4,8 @@
 //! [ generator: out ]──veth──[ in :dut: out ]──veth──[ in: sink ]
 //! ```
 //!
+//! Both ways at once each end sends and counts, frame by frame by turns.
+//!
 //! Frames are made inside the kernel by a program run on live frames, and counted by a program at
 //! the sink. Each core in use does its own part of everything: on core n runs the n-th generator,
 //! the forwarding of its frames and their counting: what a core sends or forwards leaves by the
@@ -20,7 +22,7 @@ mod ledger;
 mod load;
 mod rig;
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use bpf::attach::Request;
 use bpf::program::Program;
@@ -34,7 +36,8 @@ pub use load::{Carried, Load, Pace};
 pub use rig::LanesRig;
 
 use crate::rig::Result;
-use crate::trial::OnCore;
+use crate::sizes::Family;
+use crate::trial::{Direction, OnCore};
 
 /// The device's address towards the generator; the generator is the next one.
 const INGRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
@@ -57,6 +60,21 @@ pub struct Lanes {
     sink: Sink,
     cores: Vec<CoreId>,
     destinations: Destinations,
+    /// Those behind the device's entrance, where frames go both ways.
+    back: Option<Destinations>,
+}
+
+/// One way of frames through the device.
+struct Way<'a> {
+    /// Where they are sent.
+    from: &'a End,
+    /// Where the device takes them in.
+    enters: &'a End,
+    /// Where it sends them out.
+    leaves: &'a End,
+    /// The address that they come from.
+    source: IpAddr,
+    destinations: &'a Destinations,
 }
 
 impl Lanes {
@@ -66,6 +84,29 @@ impl Lanes {
     /// # Errors
     /// Without root, or when the kernel refuses a namespace, a cable or a program.
     pub fn new(name: &str, cores: &[CoreId], destinations: Destinations) -> Result<Self> {
+        Self::lay(name, cores, destinations, None)
+    }
+
+    /// As [`Lanes::new`], and as many frames come back to `back`, behind the device's entrance:
+    /// as many destinations of the same family.
+    ///
+    /// # Errors
+    /// As [`Lanes::new`].
+    pub fn both_ways(
+        name: &str,
+        cores: &[CoreId],
+        destinations: Destinations,
+        back: Destinations,
+    ) -> Result<Self> {
+        Self::lay(name, cores, destinations, Some(back))
+    }
+
+    fn lay(
+        name: &str,
+        cores: &[CoreId],
+        destinations: Destinations,
+        back: Option<Destinations>,
+    ) -> Result<Self> {
         let [generator, dut, far] = ["generator", "dut", "sink"].map(|end| format!("{name}-{end}"));
         // A frame is served by queue (core modulo queues), so there must be one for the highest
         // core number.
@@ -76,12 +117,18 @@ impl Lanes {
         let mut egress = side(&dut, "out").address(format!("{EGRESS}/24"));
         for next_hop in 1..=NEXT_HOPS {
             egress = egress.neighbour(next_hop_address(next_hop));
+            ingress = ingress.neighbour(next_hop_back(next_hop));
+        }
+        if back.is_some() {
+            // A veth takes generated frames only where the other end does this or runs a program.
+            egress = egress.switch(Offload::GenericReceive, true);
         }
         if matches!(destinations, Destinations::V6(_)) {
             ingress = ingress.address(format!("{INGRESS_V6}/64"));
             egress = egress.address(format!("{EGRESS_V6}/64"));
             for next_hop in 1..=NEXT_HOPS {
                 egress = egress.neighbour(next_hop_address_v6(next_hop));
+                ingress = ingress.neighbour(next_hop_back_v6(next_hop));
             }
         }
         let bed = Bed::plan()
@@ -98,31 +145,80 @@ impl Lanes {
             }
         }
         let mut sink = Sink::new(Checks::COUNT)?;
+        let generator = bed.end(&generator, "out")?.clone();
         let sink_end = bed.end(&far, "in")?.clone();
-        sink_end
-            .namespace
-            .enter(|| sink.attach("in", Request::Any))??;
+        count_at(&mut sink, &sink_end)?;
+        if back.is_some() {
+            count_at(&mut sink, &generator)?;
+        }
         Ok(Self {
-            generator: bed.end(&generator, "out")?.clone(),
+            generator,
             ingress: bed.end(&dut, "in")?.clone(),
             egress: bed.end(&dut, "out")?.clone(),
             sink_end,
             sink,
             cores: cores.to_vec(),
             destinations,
+            back,
         })
     }
 
-    /// Has frames end at the device's entrance, where the sink counts them: what is carried then is
-    /// what generator, cable and sink take without a device.
+    /// Has frames end where they enter the device, and the sink counts them there: what is carried
+    /// then is what generator, cable and sink take without a device.
     ///
     /// # Errors
     /// When the kernel refuses the program there.
     pub fn end_at_entrance(&mut self) -> Result<()> {
-        let (end, sink) = (&self.ingress, &mut self.sink);
-        end.namespace
-            .enter(|| sink.attach(&end.interface, Request::Any))??;
+        count_at(&mut self.sink, &self.ingress)?;
+        if self.back.is_some() {
+            count_at(&mut self.sink, &self.egress)?;
+        }
         Ok(())
+    }
+
+    /// From the generator to the sink.
+    fn there(&self) -> Way<'_> {
+        Way {
+            from: &self.generator,
+            enters: &self.ingress,
+            leaves: &self.egress,
+            source: match self.family() {
+                Family::Ipv4 => next_hop_back(1).into(),
+                Family::Ipv6 => next_hop_back_v6(1).into(),
+            },
+            destinations: &self.destinations,
+        }
+    }
+
+    /// The other way, where frames go both ways.
+    fn back(&self) -> Option<Way<'_>> {
+        Some(Way {
+            from: &self.sink_end,
+            enters: &self.egress,
+            leaves: &self.ingress,
+            source: match self.family() {
+                Family::Ipv4 => next_hop_address(1).into(),
+                Family::Ipv6 => next_hop_address_v6(1).into(),
+            },
+            destinations: self.back.as_ref()?,
+        })
+    }
+
+    /// The protocol of the frames.
+    pub fn family(&self) -> Family {
+        match self.destinations {
+            Destinations::V4(_) => Family::Ipv4,
+            Destinations::V6(_) => Family::Ipv6,
+        }
+    }
+
+    /// Which ways frames go.
+    pub fn direction(&self) -> Direction {
+        if self.back.is_some() {
+            Direction::BothWays
+        } else {
+            Direction::OneWay
+        }
     }
 
     /// The device's namespace.
@@ -143,6 +239,11 @@ impl Lanes {
     /// The program that counts at the sink: what it drops elsewhere has arrived, too.
     pub fn sink_program(&self) -> &Program {
         self.sink.program()
+    }
+
+    /// The hardware address of every next hop behind the device's entrance.
+    pub fn generator_mac(&self) -> [u8; 6] {
+        self.generator.mac
     }
 
     /// The hardware address of every next hop.
@@ -198,4 +299,21 @@ pub fn next_hop_address(next_hop: u16) -> Ipv4Addr {
 /// The same for IPv6.
 pub fn next_hop_address_v6(next_hop: u16) -> Ipv6Addr {
     Ipv6Addr::from_bits(EGRESS_V6.to_bits() + u128::from(next_hop))
+}
+
+/// The address of a next hop, counted from 1: behind the device's entrance.
+pub fn next_hop_back(next_hop: u16) -> Ipv4Addr {
+    Ipv4Addr::from_bits(INGRESS.to_bits() + u32::from(next_hop))
+}
+
+/// The same for IPv6.
+pub fn next_hop_back_v6(next_hop: u16) -> Ipv6Addr {
+    Ipv6Addr::from_bits(INGRESS_V6.to_bits() + u128::from(next_hop))
+}
+
+/// Has `sink` count what arrives at an end.
+fn count_at(sink: &mut Sink, end: &End) -> Result<()> {
+    end.namespace
+        .enter(|| sink.attach(&end.interface, Request::Any))??;
+    Ok(())
 }

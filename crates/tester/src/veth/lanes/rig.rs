@@ -47,7 +47,8 @@ const AT_ONCE: u32 = 256;
 /// Shortest sleep worth the calls, ns.
 const NAP_MIN_NS: u64 = 20_000;
 
-/// A range of the cores of some lanes; its rates are those of all these cores together.
+/// A range of the cores of some lanes; its rates are those of all these cores together, in each
+/// direction.
 pub struct LanesRig<'a> {
     lanes: &'a Lanes,
     load: &'a mut Load,
@@ -60,7 +61,7 @@ pub struct LanesRig<'a> {
 
 impl<'a> LanesRig<'a> {
     /// A rig of a range of the lanes' cores. `pace` says what the device is, as for the closed
-    /// loop; no rate above `ceiling`, frames/s, is worth asking for.
+    /// loop; no rate above `ceiling`, frames/s in each direction, is worth asking for.
     pub fn new(
         lanes: &'a Lanes,
         load: &'a mut Load,
@@ -79,16 +80,20 @@ impl<'a> LanesRig<'a> {
         }
     }
 
-    /// The order that a session of such a rig begins with.
+    /// The order that a session of such a rig begins with; family and direction are its lanes'.
     ///
     /// # Errors
     /// A frame size that the cables do not carry.
-    pub fn order(frame_bytes: u32) -> Result<Order, SizeError> {
+    pub fn order(
+        frame_bytes: u32,
+        family: Family,
+        direction: Direction,
+    ) -> Result<Order, SizeError> {
         Ok(Order {
-            sizes: vec![FrameSize::new(frame_bytes, Family::Ipv4, MTU)?],
-            family: Family::Ipv4,
+            sizes: vec![FrameSize::new(frame_bytes, family, MTU)?],
+            family,
             schedule: Schedule::burst(1),
-            direction: Direction::OneWay,
+            direction,
             destinations: 1,
             traffic: Traffic::default(),
             time_every_frame: false,
@@ -104,9 +109,15 @@ impl<'a> LanesRig<'a> {
         self
     }
 
+    /// How many ends send.
+    fn senders(&self) -> usize {
+        1 + usize::from(self.lanes.back().is_some())
+    }
+
     /// Offers frames; beside that, what had arrived by each core before.
     fn offer(&mut self, frame_bytes: u32, segment: Segment) -> Result<(Offer, Vec<u64>)> {
         let in_calls = self.pace == Pace::Call;
+        let senders = self.senders() as u64;
         let generators = self
             .load
             .prepare(self.lanes, frame_bytes, &self.cores, in_calls)?;
@@ -117,7 +128,7 @@ impl<'a> LanesRig<'a> {
         let offers = thread::scope(|scope| {
             let offer = |((generator, &core), place): ((_, &CoreId), u64)| {
                 let (ready, start) = (&ready, &start);
-                let share = share(segment, place, cores.len() as u64);
+                let share = share(segment, place, cores.len() as u64, senders);
                 scope.spawn(move || {
                     let pinned = Pinned::to(core);
                     let _favoured = Favoured::now();
@@ -149,12 +160,13 @@ impl<'a> LanesRig<'a> {
     }
 }
 
-/// The part of a stretch that lane `place` of `lanes` has, with no frame forgotten.
-fn share(segment: Segment, place: u64, lanes: u64) -> Segment {
+/// The part of a stretch that lane `place` of `lanes` has, with no frame forgotten: of so many
+/// senders together, which take turns.
+fn share(segment: Segment, place: u64, lanes: u64, senders: u64) -> Segment {
     let frames = segment.frames / lanes + u64::from(place < segment.frames % lanes);
     Segment {
-        frames: frames.max(1),
-        rate: segment.rate / lanes as f64,
+        frames: frames.max(1) * senders,
+        rate: segment.rate * senders as f64 / lanes as f64,
         ..segment
     }
 }
@@ -320,17 +332,26 @@ impl Rig for LanesRig<'_> {
         }
         let counts = offer.counts(arrived);
         let seconds = segment.frames as f64 / segment.rate;
+        let senders = self.senders();
+        let offered = offer.sent as f64 * 1e9 / offer.elapsed_ns.max(1) as f64;
         let noise = offer.disturbance;
         Ok(Trial {
             intended_rate: Some(segment.rate),
-            offered_rate: offer.sent as f64 * 1e9 / offer.elapsed_ns.max(1) as f64,
+            offered_rate: offered / senders as f64,
             worst_lateness_ns: offer.worst_lateness_ns,
             largest_burst: BATCH,
             batch: BATCH,
             arrivals_by_core: self.lanes.arrived_since(&before)?,
             // Being late is in the counts already.
             validity: judge(&counts, None, &noise),
-            ..Trial::new((self.number, purpose), order, 1, seconds, counts, &noise)
+            ..Trial::new(
+                (self.number, purpose),
+                order,
+                senders,
+                seconds,
+                counts,
+                &noise,
+            )
         })
     }
 
