@@ -13,6 +13,7 @@ mod fleet;
 mod health;
 mod help;
 mod installed;
+mod lab;
 mod planes;
 mod run;
 mod scale;
@@ -54,6 +55,7 @@ enum Verb {
     Explain(explain::Arguments),
     Fleet(fleet::Arguments),
     Health(health::Arguments),
+    Lab(lab::Arguments),
     Manual(installed::Manual),
     Planes(planes::Arguments),
     Run(run::Arguments),
@@ -81,6 +83,7 @@ fn main() -> ExitCode {
         Verb::Explain(arguments) => explain::run(&arguments),
         Verb::Fleet(arguments) => fleet::run(&arguments),
         Verb::Health(arguments) => health::run(&arguments),
+        Verb::Lab(arguments) => lab::run(&arguments),
         Verb::Manual(arguments) => installed::manual(&arguments),
         Verb::Planes(arguments) => planes::run(&arguments),
         Verb::Run(arguments) => run::run(&arguments),

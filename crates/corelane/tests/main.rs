@@ -5,6 +5,7 @@ mod contract;
 mod deploy;
 mod dist;
 mod fleet;
+mod lab;
 mod page;
 mod pages;
 mod planes;

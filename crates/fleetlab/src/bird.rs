@@ -1,0 +1,120 @@
+//! BIRD of the spreader and of the nodes: its configuration as one text, as in docs/fleet.md, with
+//! the lab's addresses and a log.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use host::Namespace;
+use host::process::{Group, silent};
+
+use crate::program::{run, start};
+use crate::{Failure, SERVICE};
+
+/// How long an answer of BIRD's may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Session times: reconnects within a second or two, so that the lab need not wait.
+const TIMES: &str = "connect delay time 1; connect retry time 1; error wait time 1, 2;";
+/// Numbers the stamps of its log, in seconds and microseconds.
+const STAMPS: &str = "timeformat log \"%s %6f\";\n";
+
+fn bfd(interface: &str) -> String {
+    format!(
+        "protocol bfd {{ interface \"{interface}\" {{ min rx interval 100 ms; min tx interval \
+         100 ms; multiplier 3; }}; }}\n"
+    )
+}
+
+/// The spreader's, beside so many nodes.
+pub fn spreader(nodes: u8, log: &Path) -> String {
+    let mut text = format!(
+        "log \"{}\" all;\n{STAMPS}debug protocols {{ states }};\ndebug channels {{ routes }};\n\
+         router id 198.18.0.1;\n\
+         filter from_nodes {{ if (65535, 0) ~ bgp_community then bgp_local_pref = 0; accept; }}\n\
+         protocol device {{ }}\n\
+         protocol kernel {{ merge paths on; ipv4 {{ import none; export all; }}; }}\n{}\
+         template bgp node {{ local as 65000; bfd on; {TIMES} \
+         ipv4 {{ import filter from_nodes; export none; }}; }}\n",
+        log.display(),
+        bfd("s*"),
+    );
+    for node in 1..=nodes {
+        let _ = writeln!(
+            text,
+            "protocol bgp node{node} from node {{ neighbor 198.18.{node}.2 as {}; }}",
+            65000 + u32::from(node)
+        );
+    }
+    text
+}
+
+/// A node's, with the file that `corelane drain` writes.
+pub fn node(node: u8, drain: &Path) -> String {
+    format!(
+        "include \"{}\";\nrouter id 198.18.{node}.2;\n\
+         filter announced {{ if net != {SERVICE} then reject; \
+         if corelane_draining then bgp_community.add((65535, 0)); accept; }}\n\
+         protocol device {{ }}\n\
+         protocol static service {{ ipv4; route {SERVICE} via 198.19.{node}.2; }}\n{}\
+         protocol kernel {{ ipv4 {{ import none; export all; }}; }}\n\
+         protocol bgp spreader {{ local as {}; neighbor 198.18.{node}.1 as 65000; bfd on; {TIMES} \
+         ipv4 {{ import all; export filter announced; }}; }}\n",
+        drain.display(),
+        bfd("r0"),
+        65000 + u32::from(node),
+    )
+}
+
+/// A BIRD that runs.
+#[derive(Debug)]
+pub struct Bird {
+    group: Group,
+    control: PathBuf,
+}
+
+impl Bird {
+    /// Has BIRD check the configuration, whole, and starts it. `files` gets `bird.conf` and the
+    /// control socket `bird.ctl`.
+    ///
+    /// # Errors
+    /// When BIRD is not there or refuses the text.
+    pub fn start(namespace: &Namespace, files: &Path, text: &str) -> Result<Self, Failure> {
+        let (file, control) = (files.join("bird.conf"), files.join("bird.ctl"));
+        fs::write(&file, text)?;
+        let mut check = namespace.command("bird");
+        let (status, said) = run(check.args(["-p", "-c"]).arg(&file), PATIENCE)?;
+        if !status.success() {
+            let remedy = "BIRD 2 is needed, Debian's package bird2";
+            return Err(format!("bird refuses its configuration: {said}; {remedy}").into());
+        }
+        let mut command = namespace.command("bird");
+        command
+            .args(["-f", "-c"])
+            .arg(&file)
+            .arg("-s")
+            .arg(&control);
+        let group = start(silent(&mut command))?;
+        Ok(Self { group, control })
+    }
+
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.group.leader.id()
+    }
+
+    /// Tells it something by `birdc`.
+    ///
+    /// # Errors
+    /// When it does not answer, with what `birdc` says.
+    pub fn tell(&self, words: &[&str]) -> Result<(), Failure> {
+        let mut command = Command::new("birdc");
+        let command = command.arg("-s").arg(&self.control).args(words);
+        let (status, said) = run(command, PATIENCE)?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(format!("birdc {}: {said}; look whether BIRD runs", words.join(" ")).into())
+    }
+}

@@ -1,0 +1,80 @@
+//! From frames to figures: plain values, no clock, no I/O.
+
+/// A frame of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// When it was sent, ns.
+    pub at: u64,
+    /// The node by which it came; `None` when it did not.
+    pub by: Option<u8>,
+}
+
+/// What an event did to the flows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Frames sent.
+    pub sent: u64,
+    /// Of these, the ones that never came.
+    pub lost: u64,
+    /// The longest time without a frame of a flow, ns: from the first lost one to the next that came.
+    /// It is as exact as the time between two frames of a flow. 0 when none was lost.
+    pub outage: u64,
+    /// Flows that came by another node than before, once or more often.
+    pub moved: u64,
+    /// Of these, flows that moved although neither node was the event's.
+    pub needlessly: u64,
+}
+
+/// Counts over flows, each in the order in which its frames were sent. Moves count from `event` on,
+/// ns, of which `node` is the one.
+pub fn figures(flows: &[Vec<Frame>], event: u64, node: u8) -> Figures {
+    let mut sum = Figures::default();
+    for flow in flows {
+        sum.sent += flow.len() as u64;
+        sum.lost += flow.iter().filter(|frame| frame.by.is_none()).count() as u64;
+        sum.outage = sum.outage.max(longest_outage(flow));
+        let (mut moved, mut needlessly) = (false, false);
+        for (from, to) in moves(flow, event) {
+            moved = true;
+            needlessly |= from != node && to != node;
+        }
+        sum.moved += u64::from(moved);
+        sum.needlessly += u64::from(needlessly);
+    }
+    sum
+}
+
+/// An outage that is not over with the last frame ends there.
+fn longest_outage(flow: &[Frame]) -> u64 {
+    let (mut longest, mut since) = (0, None);
+    for frame in flow {
+        let first: u64 = *since.get_or_insert(frame.at);
+        longest = longest.max(frame.at - first);
+        if frame.by.is_some() {
+            since = None;
+        }
+    }
+    longest
+}
+
+/// From which node to which a flow moved.
+fn moves(flow: &[Frame], event: u64) -> impl Iterator<Item = (u8, u8)> {
+    let came = flow.iter().filter_map(|frame| Some((frame.at, frame.by?)));
+    let next = came.clone().skip(1);
+    came.zip(next)
+        .filter(move |&((_, from), (at, to))| from != to && at >= event)
+        .map(|((_, from), (_, to))| (from, to))
+}
+
+/// The nodes by which frames came.
+pub fn carriers(flows: &[Vec<Frame>]) -> std::collections::BTreeSet<u8> {
+    flows
+        .iter()
+        .flatten()
+        .filter_map(|frame| frame.by)
+        .collect()
+}
+
+#[cfg(test)]
+#[path = "../tests/unit/count.rs"]
+mod tests;

@@ -1,0 +1,103 @@
+//! The events: what happens to one node, from which state, and into which.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+
+/// What happens to a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Event {
+    /// `corelane drain`.
+    Drain,
+    /// `corelane undrain`.
+    Undrain,
+    /// `corelane run --take-over`.
+    TakeOver,
+    /// SIGKILL of Corelane; its kernel forwards.
+    Kill,
+    /// Corelane, the daemon and the kernel's forwarding stop without a word; the links stay up.
+    Dead,
+}
+
+/// How a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It forwards and announces.
+    Whole,
+    /// It forwards, and announces a graceful shutdown.
+    Drained,
+    /// Its kernel forwards, without Corelane.
+    Killed,
+    /// It does nothing.
+    Dead,
+}
+
+/// Each event, and what a table calls it.
+const ALL: [(Event, &str, &str); 5] = [
+    (Event::Drain, "drain", "node drained"),
+    (Event::Undrain, "undrain", "node undrained"),
+    (Event::TakeOver, "take-over", "take-over"),
+    (Event::Kill, "kill", "Corelane killed"),
+    (Event::Dead, "dead", "node dead"),
+];
+
+impl Event {
+    /// All, in the order in which they are done.
+    pub fn all() -> impl Iterator<Item = Self> {
+        ALL.iter().map(|&(event, ..)| event)
+    }
+
+    /// In words.
+    pub fn words(self) -> &'static str {
+        ALL.iter()
+            .find(|&&(event, ..)| event == self)
+            .map_or("", |&(.., words)| words)
+    }
+
+    /// The state of the node in which it begins.
+    pub fn begins(self) -> State {
+        match self {
+            Self::Undrain => State::Drained,
+            _ => State::Whole,
+        }
+    }
+
+    /// The state in which it leaves the node.
+    pub fn ends(self) -> State {
+        match self {
+            Self::Drain => State::Drained,
+            Self::Kill => State::Killed,
+            Self::Dead => State::Dead,
+            Self::Undrain | Self::TakeOver => State::Whole,
+        }
+    }
+}
+
+impl State {
+    /// Whether flows go by a node in this state.
+    pub fn carries(self) -> bool {
+        matches!(self, Self::Whole | Self::Killed)
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = ALL.iter().find(|(event, ..)| event == self);
+        f.pad(name.map_or("", |(_, name, _)| name))
+    }
+}
+
+impl FromStr for Event {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = ALL.iter().find(|(_, name, _)| *name == text);
+        found.map(|(event, ..)| *event).ok_or_else(|| {
+            let names: Vec<&str> = ALL.iter().map(|(_, name, _)| *name).collect();
+            format!("the events are {}", names.join(", "))
+        })
+    }
+}

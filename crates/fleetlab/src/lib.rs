@@ -1,0 +1,40 @@
+//! What each event of a fleet costs: frames lost, the longest outage, flows moved, time until it was
+//! noticed.
+//!
+//! ```text
+//! source ─ spreader ─┬─ node1 ─┬─ sink
+//!                    └─ node2 ─┘
+//! ```
+//!
+//! All are network namespaces. The spreader is Linux with ECMP over addresses and ports, and a
+//! routing daemon that speaks BGP and BFD with each node. A node has the same daemon and a real
+//! `corelane run`. The source sends numbered UDP frames of many flows; the sink has a cable from
+//! each node, so the cable by which a frame comes names the node that carried it.
+//!
+//! - which events there are: [`event`]
+//! - what was sent and what came: [`traffic`]; what that says: [`count`]
+//! - the place: [`site`], [`node`], the daemon's configuration: [`bird`]
+//! - when the spreader noticed: [`notice`]
+//! - one event after another: [`measure`]; what is written and shown: [`result`], [`page`]
+//!
+//! Namespaces, files and programs end with the run; after a crash the next run removes them. It
+//! needs root. It measures correctness and outage of few frames a second, not speed.
+
+pub mod bird;
+pub mod count;
+pub mod event;
+pub mod measure;
+pub mod node;
+pub mod notice;
+pub mod page;
+mod program;
+pub mod result;
+pub mod site;
+pub mod traffic;
+
+/// Why it could not be measured, in words with a remedy; or
+/// [`Interrupted`](host::cleanup::Interrupted).
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// The network behind the nodes, and the sink's address in it.
+pub const SERVICE: &str = "203.0.113.0/24";

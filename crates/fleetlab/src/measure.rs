@@ -1,0 +1,126 @@
+//! One event after another, again and again.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use figures::Random;
+use host::Environment;
+use host::cleanup::{self, Interrupted};
+
+use crate::Failure;
+use crate::count::figures;
+use crate::event::{Event, State};
+use crate::program::pause;
+use crate::result::{FleetLab, Run, SCHEMA};
+use crate::site::Site;
+use crate::traffic::now;
+
+/// Most nodes: they are many programs on few cores.
+pub const MOST_NODES: u8 = 8;
+/// Flows go before an event for so long.
+const LEAD: Duration = Duration::from_millis(300);
+/// Source ports begin at random among so many, above those that need rights.
+const PORTS: usize = 20_000;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// `corelane` itself.
+    pub program: PathBuf,
+    /// Nodes, 2 to [`MOST_NODES`].
+    pub nodes: u8,
+    /// Flows.
+    pub flows: u16,
+    /// Frames a second, all flows together.
+    pub rate: u32,
+    /// How often each event is done.
+    pub repetitions: u32,
+    /// The events, in their order.
+    pub events: Vec<Event>,
+    /// The engine of all nodes; `corelane run` chooses when there is none.
+    pub engine: Option<String>,
+    /// How long flows are watched after an event.
+    pub watch: Duration,
+    /// Of the node that is the first, and of the source ports.
+    pub seed: u64,
+}
+
+/// Does all of it. A signal ends it early, and what was measured before is the result.
+///
+/// # Errors
+/// Without root or a program that is needed, when a program does not do its part, and when a signal
+/// came before the first event was measured.
+pub fn measure(options: &Options, environment: Environment) -> Result<FleetLab, Failure> {
+    let mut random = Random::new(options.seed);
+    let port = 1024 + random.below(PORTS) as u16;
+    let mut lab = FleetLab {
+        schema: SCHEMA,
+        environment,
+        nodes: options.nodes,
+        flows: options.flows,
+        frames_per_second: options.rate,
+        engine: options.engine.clone(),
+        runs: Vec::new(),
+    };
+    let steps = options.events.len() * options.repetitions as usize;
+    let mut progress = report::Progress::new(steps);
+    let mut site = Site::lay(options, port)?;
+    let first = random.below(options.nodes.into());
+    for repetition in 1..=options.repetitions {
+        let node = (first + repetition as usize) % usize::from(options.nodes);
+        for &event in &options.events {
+            progress.step(event.words());
+            match one(&mut site, node, event, options.watch) {
+                Ok(run) => lab.runs.push(Run { repetition, ..run }),
+                Err(error) if error.is::<Interrupted>() && !lab.runs.is_empty() => return Ok(lab),
+                Err(error) => return Err(error),
+            }
+        }
+        if let Err(error) = site.nodes[node].bring(State::Whole)
+            && !cleanup::interrupted()
+        {
+            return Err(error);
+        }
+    }
+    Ok(lab)
+}
+
+fn one(site: &mut Site, node: usize, event: Event, watch: Duration) -> Result<Run, Failure> {
+    site.nodes[node].bring(event.begins())?;
+    site.settle()?;
+    let number = site.nodes[node].number;
+    let from = now();
+    pause(LEAD)?;
+    let kernel = site.forwarded_by_kernel()?;
+    let at = now();
+    let note = site.nodes[node].act(event)?;
+    let took = now() - at;
+    pause(watch)?;
+    let to = now();
+    let window = site.traffic.window(from, to);
+    let by_kernel = site.forwarded_by_kernel()?.saturating_sub(kernel);
+    let found = figures(&window.flows, at, number);
+    let milliseconds = |ns: u64| ns as f64 / 1e6;
+    let since = |moment: Option<u64>| moment.map(|moment| milliseconds(moment - at));
+    let logged = since(site.notices.logged(number, at, to));
+    let rerouted = since(site.notices.rerouted(at, to));
+    let both = logged.into_iter().chain(rerouted);
+    Ok(Run {
+        event,
+        repetition: 0,
+        node: number,
+        sent: found.sent,
+        lost: found.lost,
+        duplicates: window.duplicates,
+        outage_ms: milliseconds(found.outage),
+        moved: found.moved,
+        moved_needlessly: found.needlessly,
+        noticed_ms: both.reduce(f64::min),
+        logged_ms: logged,
+        rerouted_ms: rerouted,
+        took_ms: milliseconds(took),
+        by_kernel,
+        sender_pause_ms: milliseconds(window.pause),
+        note,
+    })
+}

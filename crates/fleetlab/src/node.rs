@@ -1,0 +1,246 @@
+//! A node: a real `corelane run` and a routing daemon in a namespace, and what happens to them.
+
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use host::Namespace;
+use host::process::{Group, Signal, signal, silent};
+
+use crate::Failure;
+use crate::bird::{self, Bird};
+use crate::event::{Event, State};
+use crate::program::{run, start, wait};
+
+/// How long Corelane may take until it is ready, or until it has ended.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// The kernel's forwarding.
+const FORWARDING: &str = "net.ipv4.ip_forward";
+/// Exit code of a verb whose answer is no.
+const NO: i32 = 3;
+
+/// A node, whole or not.
+#[derive(Debug)]
+pub struct Node {
+    /// 1 and up.
+    pub number: u8,
+    state: State,
+    program: PathBuf,
+    engine: Option<String>,
+    files: PathBuf,
+    corelane: Option<Group>,
+    bird: Bird,
+    namespace: Namespace,
+}
+
+impl Node {
+    /// Starts it. `files` is a directory for it alone.
+    ///
+    /// # Errors
+    /// When Corelane or the daemon does not start, with what it says.
+    pub fn start(
+        number: u8,
+        namespace: &Namespace,
+        files: PathBuf,
+        program: &Path,
+        engine: Option<&str>,
+    ) -> Result<Self, Failure> {
+        fs::create_dir(&files)?;
+        let drain = files.join("drain.conf");
+        fs::write(&drain, "define corelane_draining = false;\n")?;
+        fs::write(
+            files.join("corelane.toml"),
+            format!(
+                "ports = [\"r0\", \"r1\"]\nmetrics = \"\"\ntable-words = 131072\n\
+                 vrf-words = 8192\ndrain-routing = \"bird\"\ndrain-bird-file = \"{}\"\n\
+                 drain-quiet-seconds = 1\ndrain-limit-seconds = 10\n",
+                drain.display()
+            ),
+        )?;
+        tool(
+            &files,
+            "birdc",
+            &format!("-s {}", files.join("bird.ctl").display()),
+        )?;
+        let bird = Bird::start(namespace, &files, &bird::node(number, &drain))?;
+        let mut node = Self {
+            number,
+            state: State::Whole,
+            program: program.to_owned(),
+            engine: engine.map(str::to_owned),
+            files,
+            corelane: None,
+            bird,
+            namespace: namespace.clone(),
+        };
+        node.corelane = Some(node.run(&[])?);
+        Ok(node)
+    }
+
+    /// How it is.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Has the event happen. What did not go as it should, and was no error, comes back as a note.
+    ///
+    /// # Errors
+    /// When a program does not do its part, with what it says.
+    pub fn act(&mut self, event: Event) -> Result<Option<String>, Failure> {
+        let note = match event {
+            Event::Drain => self.verb("drain")?,
+            Event::Undrain => self.verb("undrain")?,
+            Event::TakeOver => self.take_over()?,
+            Event::Kill => {
+                self.kill();
+                None
+            }
+            Event::Dead => {
+                self.namespace.set(FORWARDING, "0")?;
+                self.kill();
+                signal(self.bird.id(), Signal::STOP)?;
+                None
+            }
+        };
+        self.state = event.ends();
+        Ok(note)
+    }
+
+    /// Brings it into a state, through a whole one.
+    ///
+    /// # Errors
+    /// As [`Node::act`].
+    pub fn bring(&mut self, to: State) -> Result<(), Failure> {
+        if self.state == to {
+            return Ok(());
+        }
+        match self.state {
+            State::Whole => {}
+            State::Drained => drop(self.verb("undrain")?),
+            State::Killed => self.corelane = Some(self.run(&[])?),
+            State::Dead => {
+                self.namespace.set(FORWARDING, "1")?;
+                signal(self.bird.id(), Signal::CONT)?;
+                self.corelane = Some(self.run(&[])?);
+            }
+        }
+        self.state = State::Whole;
+        if to == State::Drained {
+            self.act(Event::Drain)?;
+        }
+        Ok(())
+    }
+
+    /// Frames that its kernel has forwarded so far (`ForwDatagrams` of RFC 1213, which XDP passes
+    /// by).
+    ///
+    /// # Errors
+    /// When the kernel has no such count.
+    pub fn forwarded_by_kernel(&self) -> Result<u64, Failure> {
+        let read = || fs::read_to_string("/proc/thread-self/net/snmp");
+        let text = self.namespace.enter(read)??;
+        let mut lines = text.lines().filter(|line| line.starts_with("Ip: "));
+        let (names, values) = (lines.next(), lines.next());
+        let (names, values) = (names.unwrap_or_default(), values.unwrap_or_default());
+        let mut pairs = names.split(' ').zip(values.split(' '));
+        let found = pairs.find(|&(name, _)| name == "ForwDatagrams");
+        let count = found.and_then(|(_, value)| value.parse().ok());
+        Ok(count.ok_or("the kernel's net/snmp has no ForwDatagrams; mount /proc")?)
+    }
+
+    fn kill(&mut self) {
+        // The group is killed when it is dropped.
+        self.corelane = None;
+    }
+
+    /// Starts Corelane with more options, and waits until it says that it is ready.
+    fn run(&self, more: &[&str]) -> Result<Group, Failure> {
+        let log = self.files.join("corelane.log");
+        let mut command = self.namespace.command(&self.program);
+        command.arg("run").arg(self.files.join("corelane.toml"));
+        if let Some(engine) = &self.engine {
+            command.args(["--engine", engine]);
+        }
+        command.args(more).arg("--run-directory").arg(&self.files);
+        let command = silent(&mut command).stdout(Stdio::piped());
+        let mut group = start(command.stderr(File::create(&log)?))?;
+        let said = group.leader.stdout.take();
+        let (sender, heard) = channel();
+        thread::spawn(move || {
+            for line in said
+                .into_iter()
+                .flat_map(|said| BufReader::new(said).lines())
+            {
+                // Only the first is waited for.
+                let _gone = sender.send(line);
+            }
+        });
+        let mut line = None;
+        let is_ready = wait(PATIENCE, || {
+            line = line.take().or(heard.try_recv().ok());
+            Ok(line.is_some() || group.ended().is_some())
+        })?;
+        if is_ready && line.is_some() {
+            return Ok(group);
+        }
+        let said = fs::read_to_string(&log).unwrap_or_default();
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        Err(format!(
+            "corelane run did not get ready in node{}: {said}; see corelane doctor",
+            self.number
+        )
+        .into())
+    }
+
+    fn take_over(&mut self) -> Result<Option<String>, Failure> {
+        let new = self.run(&["--take-over"])?;
+        let Some(mut old) = self.corelane.replace(new) else {
+            return Ok(None);
+        };
+        let mut status = None;
+        wait(PATIENCE, || {
+            status = old.ended();
+            Ok(status.is_some())
+        })?;
+        let is_well = status.is_some_and(|status| status.success());
+        Ok((!is_well).then(|| "the old process did not end well".to_owned()))
+    }
+
+    /// `corelane drain` or `undrain`. That traffic remains is a note.
+    fn verb(&self, name: &str) -> Result<Option<String>, Failure> {
+        let mut command = self.namespace.command(&self.program);
+        command
+            .args(["--quiet", name])
+            .arg(self.files.join("corelane.toml"));
+        command.arg("--run-directory").arg(&self.files);
+        let path = std::env::var("PATH").unwrap_or_default();
+        command.env("PATH", format!("{}:{path}", self.files.display()));
+        let (status, said) = run(&mut command, PATIENCE)?;
+        match status.code() {
+            Some(0) => Ok(None),
+            Some(NO) => Ok(Some(said)),
+            _ => Err(format!("corelane {name} in node{}: {status}: {said}", self.number).into()),
+        }
+    }
+}
+
+/// Writes a program that is the real one of this name with more words: the daemon that listens in
+/// this directory is then found as the one of a machine is.
+fn tool(files: &Path, name: &str, words: &str) -> Result<(), Failure> {
+    let mut which = Command::new("sh");
+    let (_, real) = run(which.args(["-c", &format!("command -v {name}")]), PATIENCE)?;
+    if real.is_empty() {
+        return Err(format!("there is no {name}; install bird2").into());
+    }
+    let file = files.join(name);
+    fs::write(&file, format!("#!/bin/sh\nexec {real} {words} \"$@\"\n"))?;
+    Ok(fs::set_permissions(
+        file,
+        fs::Permissions::from_mode(0o755),
+    )?)
+}

@@ -1,0 +1,91 @@
+//! What is written: each run of each event.
+
+use host::Environment;
+use serde::Serialize;
+
+use crate::event::Event;
+
+/// Name and version of the JSON form.
+pub const SCHEMA: &str = "corelane-fleet-lab/1";
+
+/// What events of a fleet cost, measured.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FleetLab {
+    /// The form.
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
+    pub schema: &'static str,
+    /// Where it was measured.
+    pub environment: Environment,
+    /// Nodes behind the spreader.
+    pub nodes: u8,
+    /// Flows, each a UDP source port.
+    pub flows: u16,
+    /// All flows together.
+    pub frames_per_second: u32,
+    /// The engine that was asked for; `null` when each node chose.
+    pub engine: Option<String>,
+    /// In the order in which they were measured.
+    pub runs: Vec<Run>,
+}
+
+/// One event, once.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Run {
+    /// What happened.
+    pub event: Event,
+    /// 1 and up.
+    pub repetition: u32,
+    /// To which node, 1 and up.
+    pub node: u8,
+    /// Frames sent while it was watched.
+    pub sent: u64,
+    /// Of these, the ones that never came.
+    pub lost: u64,
+    /// Frames that came twice.
+    pub duplicates: u64,
+    /// The longest time without a frame of a flow, from its first lost frame to the next that came.
+    /// It is as exact as the time between two frames of a flow.
+    pub outage_ms: f64,
+    /// Flows that changed their node.
+    pub moved: u64,
+    /// Of these, flows that changed from one node to another, neither of which was the event's.
+    pub moved_needlessly: u64,
+    /// When the spreader noticed, from the event's beginning: the first of the next two.
+    pub noticed_ms: Option<f64>,
+    /// When its daemon's log says that the session with the node, or the node's route, changed.
+    pub logged_ms: Option<f64>,
+    /// When its kernel's route changed.
+    pub rerouted_ms: Option<f64>,
+    /// How long the event itself took, such as the verb `drain`.
+    pub took_ms: f64,
+    /// Frames that the nodes' kernels forwarded; Corelane forwarded the others.
+    pub by_kernel: u64,
+    /// The longest time in which the sender was kept from running.
+    pub sender_pause_ms: f64,
+    /// What did not go as it should.
+    pub note: Option<String>,
+}
+
+impl FleetLab {
+    /// The runs of each event, in the order of the events' first runs.
+    pub fn by_event(&self) -> Vec<(Event, Vec<&Run>)> {
+        let mut all: Vec<(Event, Vec<&Run>)> = Vec::new();
+        for run in &self.runs {
+            match all.iter_mut().find(|(event, _)| *event == run.event) {
+                Some((_, runs)) => runs.push(run),
+                None => all.push((run.event, vec![run])),
+            }
+        }
+        all
+    }
+}
+
+impl Run {
+    /// The share of the frames which came that kernels forwarded.
+    pub(crate) fn share_of_kernels(&self) -> f64 {
+        let came = self.sent.saturating_sub(self.lost).max(1);
+        (self.by_kernel as f64 / came as f64).min(1.0)
+    }
+}

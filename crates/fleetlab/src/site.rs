@@ -1,0 +1,163 @@
+//! The place: cables, the spreader, the nodes, the traffic.
+//!
+//! 198.18.0.0/24 leads from the source to the spreader, 198.18.N.0/24 from there to node N, and
+//! 198.19.N.0/24 from there to its sink, which has the service's address.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use host::bed::{Bed, Plan, side};
+use host::offload::Offload;
+use host::temporary::{self, Directory};
+
+use crate::bird::{self, Bird};
+use crate::count::{carriers, figures};
+use crate::measure::Options;
+use crate::node::Node;
+use crate::notice::Notices;
+use crate::program::{pause, wait};
+use crate::traffic::{self, Traffic, now};
+use crate::{Failure, SERVICE};
+
+/// How long flows may take until all go by the nodes that carry them, and none is lost.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// So long must that hold.
+const QUIET: Duration = Duration::from_millis(300);
+
+/// What a run needs; dropped in this order.
+#[derive(Debug)]
+pub struct Site {
+    /// The frames.
+    pub traffic: Traffic,
+    /// The nodes, number 1 first.
+    pub nodes: Vec<Node>,
+    /// What the spreader noticed.
+    pub notices: Notices,
+    _spreader: Bird,
+    _bed: Bed,
+    _files: Directory,
+}
+
+impl Site {
+    /// Lays the cables, starts all programs, and the traffic from the source port `port` on.
+    ///
+    /// # Errors
+    /// Without root, `ip` or BIRD, or when a program does not start.
+    pub fn lay(options: &Options, port: u16) -> Result<Self, Failure> {
+        temporary::sweep_leftovers();
+        let files = Directory::new("fleetlab")?;
+        let bed = plan(options.nodes).lay()?;
+        let at_spreader = files.path().join("spreader");
+        std::fs::create_dir(&at_spreader)?;
+        let log = at_spreader.join("log");
+        let spreader = bed.namespace("spreader")?;
+        let notices = Notices::start(spreader, &log)?;
+        let text = bird::spreader(options.nodes, &log);
+        let daemon = Bird::start(spreader, &at_spreader, &text)?;
+        let (mut nodes, mut sinks) = (Vec::new(), Vec::new());
+        for number in 1..=options.nodes {
+            let name = format!("node{number}");
+            let place = bed.namespace(&name)?;
+            nodes.push(Node::start(
+                number,
+                place,
+                files.path().join(&name),
+                &options.program,
+                options.engine.as_deref(),
+            )?);
+            let sink = bed.namespace(&format!("sink{number}"))?;
+            sinks.push(sink.enter(traffic::sink)??);
+        }
+        let source = bed.namespace("source")?;
+        let flows = source.enter(|| traffic::flows(port, options.flows))??;
+        Ok(Self {
+            traffic: Traffic::start(flows, sinks, options.rate),
+            nodes,
+            notices,
+            _spreader: daemon,
+            _bed: bed,
+            _files: files,
+        })
+    }
+
+    /// Waits until flows go by all nodes that carry them and by no other, and no frame is lost.
+    ///
+    /// # Errors
+    /// When that does not come about, with what is.
+    pub fn settle(&self) -> Result<(), Failure> {
+        let carrying = self.nodes.iter().filter(|node| node.state().carries());
+        let expected: BTreeSet<u8> = carrying.map(|node| node.number).collect();
+        let mut said = String::new();
+        let is_settled = wait(PATIENCE, || {
+            let from = now();
+            pause(QUIET)?;
+            let flows = self.traffic.window(from, now()).flows;
+            let (seen, lost) = (carriers(&flows), figures(&flows, from, 0).lost);
+            said.clear();
+            let _ = write!(
+                said,
+                "flows go by the nodes {seen:?}, and {lost} frames are lost"
+            );
+            Ok(seen == expected && lost == 0)
+        })?;
+        if is_settled {
+            return Ok(());
+        }
+        let patience = PATIENCE.as_secs();
+        Err(format!(
+            "after {patience} s {said}; {expected:?} should carry them: look whether the machine is \
+             busy, or give more --flows"
+        )
+        .into())
+    }
+
+    /// Frames that the kernels of all nodes have forwarded.
+    ///
+    /// # Errors
+    /// As [`Node::forwarded_by_kernel`].
+    pub fn forwarded_by_kernel(&self) -> Result<u64, Failure> {
+        self.nodes.iter().map(Node::forwarded_by_kernel).sum()
+    }
+}
+
+fn plan(nodes: u8) -> Plan {
+    let mut plan = Bed::plan()
+        .forwarding("spreader")
+        // Flows are told apart by their ports, too.
+        .set("spreader", "net.ipv4.fib_multipath_hash_policy", "1")
+        .cable(
+            side("source", "e")
+                .address("198.18.0.2/24")
+                .neighbour("198.18.0.1"),
+            side("spreader", "in")
+                .address("198.18.0.1/24")
+                .neighbour("198.18.0.2"),
+        )
+        .ip("source", "route replace default via 198.18.0.1");
+    for number in 1..=nodes {
+        let (node, sink) = (format!("node{number}"), format!("sink{number}"));
+        let (up, down) = (format!("198.18.{number}"), format!("198.19.{number}"));
+        let cable = |place: &str, interface: &str, network: &str, own: u8| {
+            // A veth takes redirected frames only when its peer aggregates; without it, it throws
+            // away what waits in it when its program goes.
+            side(place, interface)
+                .address(format!("{network}.{own}/24"))
+                .neighbour(format!("{network}.{}", 3 - own))
+                .switch(Offload::GenericReceive, true)
+        };
+        plan = plan
+            .forwarding(&node)
+            .cable(
+                cable("spreader", &format!("s{number}"), &up, 1),
+                cable(&node, "r0", &up, 2),
+            )
+            .cable(cable(&node, "r1", &down, 1), cable(&sink, "e", &down, 2))
+            .ip(
+                &sink,
+                format!("addr replace {} dev lo", SERVICE.replace(".0/24", ".1/32")),
+            )
+            .ip(&sink, format!("route replace default via {down}.1"));
+    }
+    plan
+}

@@ -1,0 +1,44 @@
+//! Of `src/notice.rs`.
+
+use super::*;
+
+#[test]
+fn a_line_counts_when_it_is_about_the_nodes_session_or_route() {
+    let at = Some(1_795_709_296_418_379_000);
+    for (line, node, expected) in [
+        (
+            "1795709296 418379 <TRACE> node1: State changed to stop",
+            1,
+            at,
+        ),
+        (
+            "1795709296 418379 <TRACE> node1: State changed to stop",
+            2,
+            None,
+        ),
+        (
+            "1795709296 418379 <TRACE> node1: State changed to stop",
+            11,
+            None,
+        ),
+        (
+            "1795709296 418379 <TRACE> node1.ipv4 > removed [sole] 203.0.113.0/24 0L",
+            1,
+            at,
+        ),
+        (
+            "1795709296 418379 <TRACE> node1.ipv4 > added [best] 100.64.0.0/24 0L",
+            1,
+            None,
+        ),
+        (
+            "1795709296 418379 <RMT> bfd1: Bad packet from 198.18.1.2",
+            1,
+            None,
+        ),
+        ("BIRD started", 1, None),
+        ("", 1, None),
+    ] {
+        assert_eq!(about(line, node), expected, "{line}");
+    }
+}
