@@ -35,8 +35,8 @@ struct Fleet {
     #[arg(long, value_name = "N", default_value_t = 2,
         value_parser = clap::value_parser!(u8).range(2..=i64::from(MOST_NODES)))]
     nodes: u8,
-    /// Events, in their order, separated by commas: drain, undrain, take-over, kill, dead
-    /// [default: all]
+    /// Events, in their order, separated by commas: drain, undrain, take-over, kill, dead, link-down,
+    /// remove, add, flap, churn [default: all]
     #[arg(long = "event", value_name = "NAME,...", value_delimiter = ',')]
     events: Vec<Event>,
     /// How often each event is measured [default: 5; with --quick: 1]
@@ -53,6 +53,9 @@ struct Fleet {
     /// How long traffic is watched after an event [default: 2; with --quick: 1]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
     seconds: Option<u64>,
+    /// The spreader has a resilient group of next hops
+    #[arg(long)]
+    resilient: bool,
     /// What moves the frames in the routers [default: as corelane run chooses]
     #[arg(long, value_name = "ENGINE")]
     engine: Option<EngineKind>,
@@ -77,6 +80,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         } else {
             fleet.events.clone()
         },
+        resilient: fleet.resilient,
         engine: fleet.engine.map(|engine| engine.name().to_owned()),
         watch: Duration::from_secs(fleet.seconds.unwrap_or(seconds)),
         seed: results.seed,

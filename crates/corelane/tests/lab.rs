@@ -90,6 +90,23 @@ fn of<'a>(value: &'a Value, event: &str) -> &'a Value {
     runs.find(|run| run["event"] == event).unwrap()
 }
 
+/// What a run writes, which leaves nothing else.
+fn measured(words: &str) -> Value {
+    let mut command = fleet(words);
+    let child = command
+        .arg("--json")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let process = child.id();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_eq!(left(process), [""; 0]);
+    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_is("corelane-fleet-lab", &value);
+    value
+}
+
 #[test]
 fn each_event_costs_what_it_must() {
     if !has_what_it_needs() {
@@ -97,14 +114,8 @@ fn each_event_costs_what_it_must() {
     }
     let directory = Directory::new("lab").unwrap();
     let page = directory.path().join("lab.html");
-    let mut command = fleet("--quick --json --html");
-    let child = command.arg(&page).stdout(Stdio::piped()).spawn().unwrap();
-    let process = child.id();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
-    assert_eq!(left(process), [""; 0]);
-    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_is("corelane-fleet-lab", &value);
+    let words = "--quick --nodes 3 --resilient --event drain,undrain,take-over,kill,dead";
+    let value = measured(&format!("{words} --html {}", page.display()));
     for event in ["drain", "undrain", "take-over"] {
         let run = of(&value, event);
         assert_eq!(
@@ -114,9 +125,14 @@ fn each_event_costs_what_it_must() {
         );
         assert_eq!(run["note"], Value::Null, "{run}");
     }
+    for run in value["runs"].as_array().unwrap() {
+        assert_eq!(run["moved_needlessly"], 0, "{run}");
+    }
+    for event in ["drain", "dead"] {
+        assert!(of(&value, event)["moved"].as_u64() > Some(0), "{value}");
+    }
     for event in ["drain", "undrain", "dead"] {
         let run = of(&value, event);
-        assert!(run["moved"].as_u64() > Some(0), "{run}");
         assert!(run["noticed_ms"].as_f64() > Some(0.0), "{run}");
     }
     assert_eq!(of(&value, "take-over")["moved"], 0);
@@ -132,6 +148,24 @@ fn each_event_costs_what_it_must() {
     assert!(run["outage_ms"].as_f64() > Some(0.0), "{run}");
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("No frame was lost by: ") && page.contains("node dead"));
+}
+
+#[test]
+fn nodes_and_links_and_routes_come_and_go() {
+    if !has_what_it_needs() {
+        return;
+    }
+    let value = measured("--quick --event link-down,remove,add,flap,churn");
+    for event in ["add", "churn"] {
+        assert_eq!(of(&value, event)["lost"], 0, "{value}");
+    }
+    for event in ["link-down", "remove", "add", "flap"] {
+        let run = of(&value, event);
+        assert!(run["moved"].as_u64() > Some(0), "{run}");
+        assert!(run["rerouted_ms"].as_f64() > Some(0.0), "{run}");
+        assert_eq!(run["note"], Value::Null, "{run}");
+    }
+    assert_eq!(of(&value, "churn")["rerouted_ms"], Value::Null);
 }
 
 #[test]

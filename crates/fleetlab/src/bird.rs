@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use host::Namespace;
-use host::process::{Group, silent};
+use host::process::{Group, Signal, silent};
 
 use crate::program::{run, start};
 use crate::{Failure, SERVICE};
@@ -19,6 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const TIMES: &str = "connect delay time 1; connect retry time 1; error wait time 1, 2;";
 /// Numbers the stamps of its log, in seconds and microseconds.
 const STAMPS: &str = "timeformat log \"%s %6f\";\n";
+
+/// Routes of the kernel that a node announces, too.
+const OTHERS: &str = "100.64.0.0/10{32,32}";
 
 fn bfd(interface: &str) -> String {
     format!(
@@ -54,11 +57,11 @@ pub fn spreader(nodes: u8, log: &Path) -> String {
 pub fn node(node: u8, drain: &Path) -> String {
     format!(
         "include \"{}\";\nrouter id 198.18.{node}.2;\n\
-         filter announced {{ if net != {SERVICE} then reject; \
+         filter announced {{ if !(net ~ [ {SERVICE}, {OTHERS} ]) then reject; \
          if corelane_draining then bgp_community.add((65535, 0)); accept; }}\n\
          protocol device {{ }}\n\
          protocol static service {{ ipv4; route {SERVICE} via 198.19.{node}.2; }}\n{}\
-         protocol kernel {{ ipv4 {{ import none; export all; }}; }}\n\
+         protocol kernel {{ learn; ipv4 {{ import where net ~ [ {OTHERS} ]; export all; }}; }}\n\
          protocol bgp spreader {{ local as {}; neighbor 198.18.{node}.1 as 65000; bfd on; {TIMES} \
          ipv4 {{ import all; export filter announced; }}; }}\n",
         drain.display(),
@@ -70,7 +73,8 @@ pub fn node(node: u8, drain: &Path) -> String {
 /// A BIRD that runs.
 #[derive(Debug)]
 pub struct Bird {
-    group: Group,
+    /// Its process.
+    pub group: Group,
     control: PathBuf,
 }
 
@@ -99,9 +103,13 @@ impl Bird {
         Ok(Self { group, control })
     }
 
-    /// Its process.
-    pub fn id(&self) -> u32 {
-        self.group.leader.id()
+    /// Sends it a signal.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub fn signal(&self, signal: Signal) -> Result<(), Failure> {
+        let sent = host::process::signal(self.group.leader.id(), signal);
+        Ok(sent.map_err(|error| format!("a signal to BIRD: {error}; look whether it runs"))?)
     }
 
     /// Tells it something by `birdc`.

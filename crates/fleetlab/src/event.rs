@@ -20,6 +20,16 @@ pub enum Event {
     Kill,
     /// Corelane, the daemon and the kernel's forwarding stop without a word; the links stay up.
     Dead,
+    /// The link to the spreader goes down.
+    LinkDown,
+    /// The daemon ends in order, then Corelane; nobody drained the node before.
+    Remove,
+    /// Corelane starts, then the daemon.
+    Add,
+    /// The daemon loses the route that it announces, and has it again, five times.
+    Flap,
+    /// Two thousand other routes come and go behind the node, three times.
+    Churn,
 }
 
 /// How a node is.
@@ -33,15 +43,24 @@ pub enum State {
     Killed,
     /// It does nothing.
     Dead,
+    /// Its link to the spreader is down.
+    Cut,
+    /// Neither Corelane nor the daemon runs.
+    Removed,
 }
 
 /// Each event, and what a table calls it.
-const ALL: [(Event, &str, &str); 5] = [
+const ALL: [(Event, &str, &str); 10] = [
     (Event::Drain, "drain", "node drained"),
     (Event::Undrain, "undrain", "node undrained"),
     (Event::TakeOver, "take-over", "take-over"),
     (Event::Kill, "kill", "Corelane killed"),
     (Event::Dead, "dead", "node dead"),
+    (Event::LinkDown, "link-down", "link down"),
+    (Event::Remove, "remove", "node removed"),
+    (Event::Add, "add", "node added"),
+    (Event::Flap, "flap", "route flapping"),
+    (Event::Churn, "churn", "churn of other routes"),
 ];
 
 impl Event {
@@ -61,8 +80,14 @@ impl Event {
     pub fn begins(self) -> State {
         match self {
             Self::Undrain => State::Drained,
+            Self::Add => State::Removed,
             _ => State::Whole,
         }
+    }
+
+    /// Whether the spreader's route has other nodes afterwards.
+    pub fn reroutes(self) -> bool {
+        self.begins().carries() != self.ends().carries()
     }
 
     /// The state in which it leaves the node.
@@ -71,7 +96,9 @@ impl Event {
             Self::Drain => State::Drained,
             Self::Kill => State::Killed,
             Self::Dead => State::Dead,
-            Self::Undrain | Self::TakeOver => State::Whole,
+            Self::LinkDown => State::Cut,
+            Self::Remove => State::Removed,
+            Self::Undrain | Self::TakeOver | Self::Add | Self::Flap | Self::Churn => State::Whole,
         }
     }
 }

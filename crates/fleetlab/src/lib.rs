@@ -14,7 +14,7 @@
 //! - which events there are: [`event`]
 //! - what was sent and what came: [`traffic`]; what that says: [`count`]
 //! - the place: [`site`], [`node`], the daemon's configuration: [`bird`]
-//! - when the spreader noticed: [`notice`]
+//! - when the spreader noticed: [`notice`]; its group of next hops: [`resilient`]
 //! - one event after another: [`measure`]; what is written and shown: [`result`], [`page`]
 //!
 //! Namespaces, files and programs end with the run; after a crash the next run removes them. It
@@ -28,6 +28,7 @@ pub mod node;
 pub mod notice;
 pub mod page;
 mod program;
+pub mod resilient;
 pub mod result;
 pub mod site;
 pub mod traffic;

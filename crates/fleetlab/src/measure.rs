@@ -10,7 +10,7 @@ use host::cleanup::{self, Interrupted};
 use crate::Failure;
 use crate::count::figures;
 use crate::event::{Event, State};
-use crate::program::pause;
+use crate::program::{pause, wait};
 use crate::result::{FleetLab, Run, SCHEMA};
 use crate::site::Site;
 use crate::traffic::now;
@@ -19,6 +19,8 @@ use crate::traffic::now;
 pub const MOST_NODES: u8 = 8;
 /// Flows go before an event for so long.
 const LEAD: Duration = Duration::from_millis(300);
+/// The spreader may take so long to change its route.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// Source ports begin at random among so many, above those that need rights.
 const PORTS: usize = 20_000;
 
@@ -37,6 +39,8 @@ pub struct Options {
     pub repetitions: u32,
     /// The events, in their order.
     pub events: Vec<Event>,
+    /// Whether the spreader has a resilient group of next hops.
+    pub resilient: bool,
     /// The engine of all nodes; `corelane run` chooses when there is none.
     pub engine: Option<String>,
     /// How long flows are watched after an event.
@@ -59,6 +63,7 @@ pub fn measure(options: &Options, environment: Environment) -> Result<FleetLab, 
         nodes: options.nodes,
         flows: options.flows,
         frames_per_second: options.rate,
+        resilient: options.resilient,
         engine: options.engine.clone(),
         runs: Vec::new(),
     };
@@ -93,8 +98,12 @@ fn one(site: &mut Site, node: usize, event: Event, watch: Duration) -> Result<Ru
     pause(LEAD)?;
     let kernel = site.forwarded_by_kernel()?;
     let at = now();
-    let note = site.nodes[node].act(event)?;
+    let mut note = site.nodes[node].act(event)?;
     let took = now() - at;
+    let is_rerouted = || Ok(!event.reroutes() || site.notices.rerouted(at, u64::MAX).is_some());
+    if !wait(PATIENCE, is_rerouted)? {
+        note.get_or_insert_with(|| format!("no other route within {} s", PATIENCE.as_secs()));
+    }
     pause(watch)?;
     let to = now();
     let window = site.traffic.window(from, to);

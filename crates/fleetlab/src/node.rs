@@ -1,5 +1,6 @@
 //! A node: a real `corelane run` and a routing daemon in a namespace, and what happens to them.
 
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,17 +11,24 @@ use std::thread;
 use std::time::Duration;
 
 use host::Namespace;
+use host::namespace::OnFailure;
 use host::process::{Group, Signal, signal, silent};
 
 use crate::Failure;
 use crate::bird::{self, Bird};
 use crate::event::{Event, State};
-use crate::program::{run, start, wait};
+use crate::program::{pause, run, start, wait};
 
 /// How long Corelane may take until it is ready, or until it has ended.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// The kernel's forwarding.
 const FORWARDING: &str = "net.ipv4.ip_forward";
+/// A route comes and goes so often, and stays for so long each time.
+const FLAPS: u32 = 5;
+const FLAP: Duration = Duration::from_millis(200);
+/// So many other routes come and go, so often.
+const CHURN: u32 = 2000;
+const CHURNS: u32 = 3;
 /// Exit code of a verb whose answer is no.
 const NO: i32 = 3;
 
@@ -34,7 +42,7 @@ pub struct Node {
     engine: Option<String>,
     files: PathBuf,
     corelane: Option<Group>,
-    bird: Bird,
+    bird: Option<Bird>,
     namespace: Namespace,
 }
 
@@ -67,7 +75,6 @@ impl Node {
             "birdc",
             &format!("-s {}", files.join("bird.ctl").display()),
         )?;
-        let bird = Bird::start(namespace, &files, &bird::node(number, &drain))?;
         let mut node = Self {
             number,
             state: State::Whole,
@@ -75,10 +82,10 @@ impl Node {
             engine: engine.map(str::to_owned),
             files,
             corelane: None,
-            bird,
+            bird: None,
             namespace: namespace.clone(),
         };
-        node.corelane = Some(node.run(&[])?);
+        node.begin()?;
         Ok(node)
     }
 
@@ -103,9 +110,20 @@ impl Node {
             Event::Dead => {
                 self.namespace.set(FORWARDING, "0")?;
                 self.kill();
-                signal(self.bird.id(), Signal::STOP)?;
+                self.bird()?.signal(Signal::STOP)?;
                 None
             }
+            Event::LinkDown => {
+                self.namespace.ip("link set r0 down")?;
+                None
+            }
+            Event::Remove => self.remove()?,
+            Event::Add => {
+                self.begin()?;
+                None
+            }
+            Event::Flap => self.flap()?,
+            Event::Churn => self.churn()?,
         };
         self.state = event.ends();
         Ok(note)
@@ -125,15 +143,19 @@ impl Node {
             State::Killed => self.corelane = Some(self.run(&[])?),
             State::Dead => {
                 self.namespace.set(FORWARDING, "1")?;
-                signal(self.bird.id(), Signal::CONT)?;
+                self.bird()?.signal(Signal::CONT)?;
                 self.corelane = Some(self.run(&[])?);
             }
+            State::Cut => drop(self.namespace.ip("link set r0 up")?),
+            State::Removed => self.begin()?,
         }
         self.state = State::Whole;
-        if to == State::Drained {
-            self.act(Event::Drain)?;
-        }
-        Ok(())
+        let way = match to {
+            State::Drained => Event::Drain,
+            State::Removed => Event::Remove,
+            _ => return Ok(()),
+        };
+        self.act(way).map(drop)
     }
 
     /// Frames that its kernel has forwarded so far (`ForwDatagrams` of RFC 1213, which XDP passes
@@ -151,6 +173,57 @@ impl Node {
         let found = pairs.find(|&(name, _)| name == "ForwDatagrams");
         let count = found.and_then(|(_, value)| value.parse().ok());
         Ok(count.ok_or("the kernel's net/snmp has no ForwDatagrams; mount /proc")?)
+    }
+
+    /// Starts what it runs.
+    fn begin(&mut self) -> Result<(), Failure> {
+        self.corelane = Some(self.run(&[])?);
+        let text = bird::node(self.number, &self.files.join("drain.conf"));
+        self.bird = Some(Bird::start(&self.namespace, &self.files, &text)?);
+        Ok(())
+    }
+
+    fn bird(&self) -> Result<&Bird, Failure> {
+        let none = || format!("no daemon runs in node{}; it was removed", self.number);
+        Ok(self.bird.as_ref().ok_or_else(none)?)
+    }
+
+    fn remove(&mut self) -> Result<Option<String>, Failure> {
+        let daemon = self.bird.take().map(|bird| bird.group);
+        let mut is_well = true;
+        for mut group in daemon.into_iter().chain(self.corelane.take()) {
+            signal(group.leader.id(), Signal::TERM)?;
+            is_well &= ended_well(&mut group)?;
+        }
+        Ok((!is_well).then(|| "a program of the node did not end well".to_owned()))
+    }
+
+    fn flap(&self) -> Result<Option<String>, Failure> {
+        for _ in 0..FLAPS {
+            self.bird()?.tell(&["disable", "service"])?;
+            pause(FLAP)?;
+            self.bird()?.tell(&["enable", "service"])?;
+            pause(FLAP)?;
+        }
+        Ok(None)
+    }
+
+    fn churn(&self) -> Result<Option<String>, Failure> {
+        let lines = |verb: &str| {
+            (0..CHURN).fold(String::new(), |mut lines, route| {
+                let (high, low) = (route / 256, route % 256);
+                let via = format!("198.19.{}.2", self.number);
+                let _ = writeln!(lines, "route {verb} 100.64.{high}.{low}/32 via {via}");
+                lines
+            })
+        };
+        for _ in 0..CHURNS {
+            self.namespace.batch(&lines("add"), OnFailure::Stop)?;
+            pause(FLAP)?;
+            self.namespace.batch(&lines("del"), OnFailure::Stop)?;
+            pause(FLAP)?;
+        }
+        Ok(None)
     }
 
     fn kill(&mut self) {
@@ -202,12 +275,7 @@ impl Node {
         let Some(mut old) = self.corelane.replace(new) else {
             return Ok(None);
         };
-        let mut status = None;
-        wait(PATIENCE, || {
-            status = old.ended();
-            Ok(status.is_some())
-        })?;
-        let is_well = status.is_some_and(|status| status.success());
+        let is_well = ended_well(&mut old)?;
         Ok((!is_well).then(|| "the old process did not end well".to_owned()))
     }
 
@@ -227,6 +295,16 @@ impl Node {
             _ => Err(format!("corelane {name} in node{}: {status}: {said}", self.number).into()),
         }
     }
+}
+
+/// Waits until it has ended: with success?
+fn ended_well(group: &mut Group) -> Result<bool, Failure> {
+    let mut status = None;
+    wait(PATIENCE, || {
+        status = group.ended();
+        Ok(status.is_some())
+    })?;
+    Ok(status.is_some_and(|status| status.success()))
 }
 
 /// Writes a program that is the real one of this name with more words: the daemon that listens in

@@ -12,6 +12,7 @@ use host::Namespace;
 use host::process::{Group, silent};
 
 use crate::program::start;
+use crate::resilient::{GROUP, Resilient};
 use crate::traffic::now;
 use crate::{Failure, SERVICE};
 
@@ -24,24 +25,35 @@ pub struct Notices {
 }
 
 impl Notices {
-    /// Listens to the spreader's kernel; `log` is its daemon's.
+    /// Listens to the spreader's kernel; `log` is its daemon's. A resilient group follows the route.
     ///
     /// # Errors
     /// Without iproute2.
-    pub fn start(spreader: &Namespace, log: &Path) -> Result<Self, Failure> {
+    pub fn start(
+        spreader: &Namespace,
+        log: &Path,
+        group: Option<Arc<Resilient>>,
+    ) -> Result<Self, Failure> {
         let mut command = spreader.command("ip");
-        let command = silent(command.args(["monitor", "route"])).stdout(Stdio::piped());
+        let command = silent(command.args(["-oneline", "monitor", "route"])).stdout(Stdio::piped());
         let mut monitor = start(command)?;
         let changes = Arc::new(Mutex::new(Vec::new()));
+        let own = format!(" nhid {GROUP} ");
         let (said, times) = (monitor.leader.stdout.take(), Arc::clone(&changes));
         thread::spawn(move || {
             let lines = said
                 .into_iter()
                 .flat_map(|said| BufReader::new(said).lines());
             for line in lines.map_while(Result::ok) {
-                if line.contains(SERVICE) {
-                    let mut times = times.lock().unwrap_or_else(PoisonError::into_inner);
-                    times.push(now());
+                // The group's own route is none of the daemon's.
+                if !line.contains(SERVICE) || line.contains(&own) {
+                    continue;
+                }
+                let mut times = times.lock().unwrap_or_else(PoisonError::into_inner);
+                times.push(now());
+                drop(times);
+                if let Some(Err(error)) = group.as_ref().map(|group| group.follow(&line)) {
+                    report::hint(&format!("the resilient group: {error}"));
                 }
             }
         });

@@ -23,6 +23,8 @@ pub struct FleetLab {
     pub flows: u16,
     /// All flows together.
     pub frames_per_second: u32,
+    /// Whether the spreader had a resilient group of next hops.
+    pub resilient: bool,
     /// The engine that was asked for; `null` when each node chose.
     pub engine: Option<String>,
     /// In the order in which they were measured.

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use host::bed::{Bed, Plan, side};
@@ -17,6 +18,7 @@ use crate::measure::Options;
 use crate::node::Node;
 use crate::notice::Notices;
 use crate::program::{pause, wait};
+use crate::resilient::Resilient;
 use crate::traffic::{self, Traffic, now};
 use crate::{Failure, SERVICE};
 
@@ -34,6 +36,7 @@ pub struct Site {
     pub nodes: Vec<Node>,
     /// What the spreader noticed.
     pub notices: Notices,
+    group: Option<Arc<Resilient>>,
     _spreader: Bird,
     _bed: Bed,
     _files: Directory,
@@ -52,7 +55,10 @@ impl Site {
         std::fs::create_dir(&at_spreader)?;
         let log = at_spreader.join("log");
         let spreader = bed.namespace("spreader")?;
-        let notices = Notices::start(spreader, &log)?;
+        let group = options
+            .resilient
+            .then(|| Arc::new(Resilient::new(spreader)));
+        let notices = Notices::start(spreader, &log, group.clone())?;
         let text = bird::spreader(options.nodes, &log);
         let daemon = Bird::start(spreader, &at_spreader, &text)?;
         let (mut nodes, mut sinks) = (Vec::new(), Vec::new());
@@ -75,6 +81,7 @@ impl Site {
             traffic: Traffic::start(flows, sinks, options.rate),
             nodes,
             notices,
+            group,
             _spreader: daemon,
             _bed: bed,
             _files: files,
@@ -99,7 +106,11 @@ impl Site {
                 said,
                 "flows go by the nodes {seen:?}, and {lost} frames are lost"
             );
-            Ok(seen == expected && lost == 0)
+            let is_settled = seen == expected && lost == 0;
+            if let Some(group) = self.group.as_ref().filter(|_| !is_settled) {
+                group.renew()?;
+            }
+            Ok(is_settled)
         })?;
         if is_settled {
             return Ok(());
