@@ -71,6 +71,20 @@ impl Disturbance {
         })
     }
 
+    /// Whether a loss of frames is so much larger than what came while others had a core that was
+    /// needed, that a trial without them would have lost frames too. Then nothing is learnt by
+    /// running the trial again.
+    pub fn is_beside_the_point(&self, lost: u64, sent: u64) -> bool {
+        /// So many times what they explain.
+        const BEYOND: f64 = 4.0;
+        /// And at least this share of all: a device that is only just overloaded may be told from
+        /// one that was disturbed by an undisturbed trial alone.
+        const LEAST: f64 = 0.05;
+        let taken = self.waited + self.away.max(self.steal);
+        let explained = CATCHING_UP * taken * sent as f64;
+        lost as f64 > (BEYOND * explained).max(LEAST * sent as f64)
+    }
+
     /// Why a loss of frames says nothing of the device: no more were lost than came while others
     /// had a core that was needed. A machine's own agent that runs in the kernel for some
     /// milliseconds each second is below what makes a trial noisy, and costs thousands of frames.

@@ -124,6 +124,39 @@ impl<'a> Session<'a> {
         self.repeated(schedule, purpose, None, |trial| !trial.validity.counts())
     }
 
+    /// A trial of so many seconds that asks what the device gives out: again, as in
+    /// [`Session::valid_trial`], where that is less than `least` frames/s and it may be for others.
+    /// These can only take from it.
+    pub(crate) fn long_trial(
+        &mut self,
+        (rate, least): (f64, f64),
+        seconds: f64,
+        purpose: &str,
+    ) -> Option<Trial> {
+        let schedule = Schedule::constant(rate, seconds);
+        self.repeated(&schedule, purpose, None, |trial| {
+            let is_less = !trial.gives_out(least) && !trial.fails_anyway();
+            !trial.validity.counts() || (trial.validity != Validity::Valid && is_less)
+        })
+    }
+
+    /// What a longer trial says of a rate: it passes where the device gives out at least `least`
+    /// frames/s. That it loses nothing, shorter trials say.
+    pub(crate) fn long_outcome(&mut self, rate: (f64, f64), seconds: f64) -> TrialOutcome<f64> {
+        if self.is_late() {
+            return TrialOutcome::Stop;
+        }
+        match self.long_trial(rate, seconds, "search") {
+            None => TrialOutcome::Stop,
+            Some(trial) if trial.gives_out(rate.1) => TrialOutcome::Pass,
+            // A buffer that fills is no frame lost, but given out later.
+            Some(trial) if trial.validity.counts() => TrialOutcome::Fail {
+                carried: Some(trial.forwarded_each()),
+            },
+            Some(trial) => outcome_of(&trial, rate.0),
+        }
+    }
+
     /// Begins a search that may take [`Profile::size_seconds`].
     pub(crate) fn begin_search(&mut self) {
         let seconds = self.profile.size_seconds;
@@ -170,7 +203,11 @@ impl<'a> Session<'a> {
                 return TrialOutcome::Stop;
             }
             let schedule = Schedule::constant(rate, seconds);
-            let Some(trial) = self.valid_trial(&schedule, purpose, None) else {
+            // A trial of which the device lost far more than others can be blamed for would lose
+            // frames without them.
+            let disturbed =
+                |trial: &Trial| trial.validity != Validity::Valid && !trial.fails_anyway();
+            let Some(trial) = self.repeated(&schedule, purpose, None, disturbed) else {
                 return TrialOutcome::Stop;
             };
             let share = self.profile.resolution / 2.0;

@@ -2,6 +2,7 @@
 
 mod buffers;
 mod calibrated;
+mod disturbed;
 mod engine;
 mod lanes;
 mod prove;

@@ -6,7 +6,7 @@ use crate::honest::{self, Grade};
 use crate::result::{Details, Entry, GoalBounds, Test, Throughput};
 use crate::schedule::Schedule;
 use crate::search::mlr::{Controller, Goal, TrialResult};
-use crate::search::{Bisection, Ended, Found, Limit, Phase};
+use crate::search::{Bisection, Ended, Found, Limit, Phase, Probe};
 use crate::session::{LONGER, RFC_SECONDS, Session};
 use crate::trial::{Trial, Validity};
 
@@ -14,7 +14,8 @@ use crate::trial::{Trial, Validity};
 ///
 /// What it finds is offered once more, for longer ([`look_seconds`]). If the device gives out less
 /// then, its buffers bridged the shorter trials, and the search is made again below with
-/// trials of that length; and so on.
+/// trials of that length, which ask the same; and so on. A rate that they found is confirmed by the
+/// shorter ones, which lose nothing.
 ///
 /// [`look_seconds`]: crate::profile::Profile::look_seconds
 pub fn search(session: &mut Session<'_>, high: f64) -> Found<f64> {
@@ -57,7 +58,7 @@ fn search_and_look(session: &mut Session<'_>, high: f64) -> Unbridged {
             }
             Longer::Less(long) => decided = long,
         }
-        let again = bisect(session, rate, decided, decided);
+        let again = bisect_longer(session, rate, decided);
         if again.ended == Ended::Stopped && again.lower.is_none() {
             // What shorter trials found is known at least.
             unlooked = Some(format!(
@@ -105,20 +106,19 @@ enum Longer {
 /// Offers `rate` for so many seconds. Where the tester fails in that, or frames are lost while others
 /// have a core that is needed, half as long, while that is longer than the trials that `decided`.
 fn longer(session: &mut Session<'_>, rate: f64, mut seconds: f64, decided: f64) -> Longer {
-    let least = rate * (1.0 - session.profile.resolution / 2.0);
+    let least = least(session, rate);
     let mut because = String::new();
     while seconds > decided {
         if session.is_late() {
             return Longer::Unknown("the search had no time left".to_owned());
         }
         session.say(&format!("{seconds} s at what was found"));
-        let schedule = Schedule::constant(rate, seconds);
-        let Some(trial) = session.valid_trial(&schedule, "long look", None) else {
+        let Some(trial) = session.long_trial((rate, least), seconds, "long look") else {
             return Longer::Unknown("the run was stopped".to_owned());
         };
         match &trial.validity {
             Validity::Invalid(reason) => because.clone_from(reason),
-            _ if trial.forwarded_each() >= least => return Longer::Carried,
+            _ if trial.gives_out(least) => return Longer::Carried,
             Validity::Valid => return Longer::Less(seconds),
             Validity::Noisy(_) if !trial.is_loss_theirs() => return Longer::Less(seconds),
             // What was lost while others had the device's core says nothing of its buffers.
@@ -127,6 +127,12 @@ fn longer(session: &mut Session<'_>, rate: f64, mut seconds: f64, decided: f64) 
         seconds /= 2.0;
     }
     Longer::Unknown(because)
+}
+
+/// What a device that carries `rate` gives out at least, frames/s: it is said to carry no more than
+/// the resolution tells apart.
+fn least(session: &Session<'_>, rate: f64) -> f64 {
+    rate * (1.0 - session.profile.resolution / 2.0)
 }
 
 /// Searches with the usual trials. Where hints are followed, it begins at a small multiple of what
@@ -159,27 +165,53 @@ fn top(session: &mut Session<'_>, high: f64, seconds: f64) -> Option<f64> {
 
 /// Searches with trials of so many seconds, and of so many that decide.
 fn bisect(session: &mut Session<'_>, high: f64, search: f64, decide: f64) -> Found<f64> {
-    let profile = session.profile;
-    let bisection = Bisection {
-        repeats: profile.tries,
-        passes: profile.passes,
-        follow_hints: profile.follow_hints,
-        ..Bisection::new(high, profile.resolution)
-    };
-    bisection.run(|probe| {
+    bisection(session, high).run(|probe| {
         let (seconds, purpose) = match probe.phase {
             Phase::Search => (search, "search"),
             Phase::Confirm => (decide, "confirm"),
         };
-        session.say(&format!(
-            "{} {:.4} M frames/s, bounds {:.4} to {:.4}",
-            purpose,
-            probe.amount / 1e6,
-            probe.low / 1e6,
-            probe.high / 1e6
-        ));
+        session.say(&words_of(&probe, purpose));
         session.outcome(probe.amount, seconds, purpose)
     })
+}
+
+/// Searches below `high` with longer trials, of `seconds`, for what the device gives out; the usual
+/// ones that decide confirm the answer.
+fn bisect_longer(session: &mut Session<'_>, high: f64, seconds: f64) -> Found<f64> {
+    let decide = session.profile.final_seconds;
+    bisection(session, high).run(|probe| match probe.phase {
+        Phase::Search => {
+            session.say(&words_of(&probe, "longer search"));
+            let least = least(session, probe.amount);
+            session.long_outcome((probe.amount, least), seconds)
+        }
+        Phase::Confirm => {
+            session.say(&words_of(&probe, "confirm"));
+            session.outcome(probe.amount, decide, "confirm")
+        }
+    })
+}
+
+/// The session's search up to `high`.
+fn bisection(session: &Session<'_>, high: f64) -> Bisection<f64> {
+    let profile = session.profile;
+    Bisection {
+        repeats: profile.tries,
+        passes: profile.passes,
+        follow_hints: profile.follow_hints,
+        ..Bisection::new(high, profile.resolution)
+    }
+}
+
+/// What a search asks for, in words.
+fn words_of(probe: &Probe<f64>, purpose: &str) -> String {
+    format!(
+        "{} {:.4} M frames/s, bounds {:.4} to {:.4}",
+        purpose,
+        probe.amount / 1e6,
+        probe.low / 1e6,
+        probe.high / 1e6
+    )
 }
 
 /// The rate of a test that builds on a throughput: as stated, or searched for. `purpose` says what

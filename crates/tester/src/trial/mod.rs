@@ -187,14 +187,27 @@ impl Trial {
             && self.counts.misdirected == 0
     }
 
-    /// Whether no more was lost than came while others had a core that was needed.
-    pub(crate) fn is_loss_theirs(&self) -> bool {
-        let noise = Disturbance {
+    /// What others took of it.
+    fn disturbance(&self) -> Disturbance {
+        Disturbance {
+            steal: self.steal,
             away: self.away.max(self.steal),
             waited: self.waited,
-            ..Disturbance::default()
-        };
-        noise.explains(self.counts.lost, self.counts.sent).is_some()
+            involuntary_switches: self.involuntary_switches,
+        }
+    }
+
+    /// Whether no more was lost than came while others had a core that was needed.
+    pub(crate) fn is_loss_theirs(&self) -> bool {
+        let (lost, sent) = (self.counts.lost, self.counts.sent);
+        self.disturbance().explains(lost, sent).is_some()
+    }
+
+    /// Whether the device failed whoever else ran: it was conducted as intended, and far more was
+    /// lost than came while others had a core that was needed.
+    pub(crate) fn fails_anyway(&self) -> bool {
+        let (lost, sent) = (self.counts.lost, self.counts.sent);
+        self.validity.counts() && self.disturbance().is_beside_the_point(lost, sent)
     }
 
     /// Whether the device's buffer filled all the while, by more than a share of the trial: then
@@ -221,6 +234,15 @@ impl Trial {
     /// The same for each sender.
     pub fn forwarded_each(&self) -> f64 {
         self.forwarded_rate() / f64::from(self.senders.max(1))
+    }
+
+    /// Whether the device gave out at least so many frames/s for each sender, whole, once and at the
+    /// right port, and the tester did as intended.
+    pub(crate) fn gives_out(&self, least: f64) -> bool {
+        let counts = &self.counts;
+        self.validity.counts()
+            && self.forwarded_each() >= least
+            && counts.duplicate + counts.corrupt + counts.misdirected == 0
     }
 
     /// Whether the tester can vouch for every frame, whatever it was able to offer.

@@ -43,3 +43,19 @@ fn a_loss_is_theirs_who_had_the_core_if_it_is_no_larger_than_what_came_meanwhile
     };
     assert_eq!(alone.explains(1, 772_053), None);
 }
+
+#[test]
+fn what_is_lost_far_beyond_what_they_took_is_lost_without_them_too() {
+    let of = |waited, steal| Disturbance {
+        steal,
+        waited,
+        ..Disturbance::default()
+    };
+    // 1 % of the time explains 2 % of the frames.
+    assert!(of(0.01, 0.0).is_beside_the_point(200, 1_000));
+    assert!(!of(0.01, 0.0).is_beside_the_point(70, 1_000));
+    // Of a device that is only just overloaded an undisturbed trial tells.
+    assert!(!of(0.001, 0.0).is_beside_the_point(40, 1_000));
+    assert!(!of(0.0, 0.1).is_beside_the_point(700, 1_000));
+    assert!(of(0.0, 0.1).is_beside_the_point(900, 1_000));
+}
