@@ -1,6 +1,6 @@
 //! What the tester makes of devices whose answer is known: `cargo run --release -p tester --example
 //! prove_tester`. Rates from 1000 to a million frames/s, three sizes; a device in memory by a
-//! simulated clock, and as root the kernel's token bucket, of one size at each rate. A table of
+//! simulated clock, and as root the kernel's token buckets, of one size at each rate. A table of
 //! asked, truth, found and held, with the seconds that each device took; fails where one claim does
 //! not hold. Arguments are rates to take in their place, with every size.
 //!
@@ -58,6 +58,7 @@ fn main() -> Result<ExitCode, Error> {
         let mut devices: Vec<(&str, Claims)> = vec![("memory", memory::claims)];
         if bucket && host::process::is_root() {
             devices.push(("token bucket", bucket::claims));
+            devices.push(("limit without queue", bucket::claims_without_queue));
         }
         for (device, claims) in devices {
             let begun = Instant::now();
