@@ -275,19 +275,19 @@ impl Writer {
     /// Makes the routes of one family that `changes` begins with, at once. Returns how many: none
     /// if there are not two, or the table would be full.
     fn apply_routes(&mut self, changes: &[Change]) -> usize {
+        let changes = &changes[..changes.len().min(AT_ONCE)];
         self.routes_v4.clear();
+        self.routes_v4
+            .extend(changes.iter().map_while(|change| match *change {
+                Change::V4(prefix, next_hop) => Some((prefix, next_hop)),
+                _ => None,
+            }));
         self.routes_v6.clear();
-        for change in changes.iter().take(AT_ONCE) {
-            match *change {
-                Change::V4(prefix, next_hop) if self.routes_v6.is_empty() => {
-                    self.routes_v4.push((prefix, next_hop));
-                }
-                Change::V6(prefix, next_hop) if self.routes_v4.is_empty() => {
-                    self.routes_v6.push((prefix, next_hop));
-                }
-                _ => break,
-            }
-        }
+        self.routes_v6
+            .extend(changes.iter().map_while(|change| match *change {
+                Change::V6(prefix, next_hop) => Some((prefix, next_hop)),
+                _ => None,
+            }));
         match (self.routes_v4.len(), self.routes_v6.len()) {
             (count @ 2.., _) if self.v4.insert_all(&self.routes_v4).is_ok() => count,
             (_, count @ 2..) if self.v6.insert_all(&self.routes_v6).is_ok() => count,

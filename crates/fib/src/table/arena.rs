@@ -34,6 +34,19 @@ impl<T: Copy + Default> Arena<T> {
         &self.elements[first..first + usize::from(run.length)]
     }
 
+    /// Element `at` of a run that has so many.
+    #[inline]
+    pub(super) fn element_mut(&mut self, run: Run, at: usize) -> &mut T {
+        debug_assert!(at < usize::from(run.length), "the run has this element");
+        &mut self.elements[run.first as usize + at]
+    }
+
+    /// Where element `at` of a run is or would be, for a hint.
+    #[inline]
+    pub(super) fn hint(&self, run: Run, at: usize) -> Option<&T> {
+        self.elements.get(run.first as usize + at)
+    }
+
     #[inline]
     pub(super) fn get_mut(&mut self, run: Run) -> &mut [T] {
         let first = run.first as usize;

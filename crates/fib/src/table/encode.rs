@@ -17,9 +17,11 @@ pub(super) struct Form<E> {
     rule: PhantomData<E>,
 }
 
+#[allow(clippy::inline_always)] // Compiled once for each set of instructions.
 impl<E: Entry> Form<E> {
     /// The tightest form for these slots; `edges` holds every slot that may differ from the one
     /// before it.
+    #[inline(always)]
     pub(super) fn of<T: Copy + PartialEq + Into<u64>>(slots: &[T; 64], edges: u64) -> Self {
         let mut vector = 0;
         let mut largest: u64 = slots[0].into();
@@ -106,6 +108,7 @@ impl<E: Entry> Form<E> {
     }
 
     /// The node's words; [`Form::words`] of them count.
+    #[inline(always)]
     pub(super) fn pack<T: Copy + Into<u64>>(self, slots: &[T; 64]) -> [u64; LONGEST_NODE] {
         let mut words = [0_u64; LONGEST_NODE];
         // The first word is the vector, if the rule has one there, or the first elements.

@@ -214,8 +214,7 @@ impl<A: Family> Table<A> {
     /// # Errors
     /// When the room is used up: no change is made then.
     pub fn insert_all(&mut self, changes: &[(Prefix<A>, NextHop)]) -> Result<(), TableError> {
-        self.change_all(changes);
-        self.transaction.finish(&mut self.routes, &mut self.arrays)
+        self.change_all(changes)
     }
 
     /// The next hop of exactly this prefix.

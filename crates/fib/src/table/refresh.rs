@@ -13,7 +13,7 @@ use super::encode::Form;
 use super::entry::Entry;
 use super::family::{Below, Family};
 use super::prefetch::{prefetch, prefetch_to_write};
-use super::routes::{NodeId, Place, Routes, ones};
+use super::routes::{NodeId, Place, Routes, WHOLE, ones};
 use super::{TableError, TableStorage};
 use crate::layout::FIRST_NODE;
 use crate::next_hop::NextHop;
@@ -132,16 +132,34 @@ impl<A: Family> Transaction<A> {
         prefix: Prefix<A>,
         next_hop: NextHop,
     ) -> NextHop {
-        let Some((place, old)) = routes.set(prefix, next_hop) else {
+        self.change_at(routes, arrays, (prefix, next_hop), None)
+    }
+
+    /// The same; `place`: where the route is kept, if that is known.
+    #[inline(always)]
+    pub(super) fn change_at(
+        &mut self,
+        routes: &mut Routes<A>,
+        arrays: &Arrays<A>,
+        (prefix, next_hop): (Prefix<A>, NextHop),
+        place: Option<Place>,
+    ) -> NextHop {
+        let set = match place {
+            Some(place) => Some((place, routes.set_at(place, next_hop))),
+            None => routes.set(prefix, next_hop),
+        };
+        let Some((place, old)) = set else {
             return NextHop::NONE;
         };
         if old != next_hop {
             self.routes.push((prefix, old));
             match place {
                 Place::Root(number) => self.root_changes.push(number),
-                Place::Node(node, number) if self.change_in_place(routes, arrays, node, number) => {
+                Place::Node(node, number) => {
+                    if !self.change_in_place(routes, arrays, (node, number), next_hop) {
+                        self.mark(routes, node);
+                    }
                 }
-                Place::Node(node, _) => self.mark(routes, node),
             }
         }
         while let Some(node) = routes.made() {
@@ -151,6 +169,7 @@ impl<A: Family> Transaction<A> {
     }
 
     /// Makes the arrays match the routes, or leaves both as they were before the transaction.
+    #[inline(always)]
     pub(super) fn finish(
         &mut self,
         routes: &mut Routes<A>,
@@ -221,7 +240,7 @@ impl<A: Family> Transaction<A> {
                 let children: Vec<_> = routes.children(id).collect();
                 for (slot, child) in children {
                     let next_hop = routes.slot_cover(id, slot);
-                    self.set_inherited(routes, child, next_hop);
+                    self.set_inherited(routes, arrays, child, next_hop);
                 }
             }
             level += 1;
@@ -247,21 +266,30 @@ impl<A: Family> Transaction<A> {
             }
             Below::Entry(index) => match routes.below_root(index) {
                 0 => self.store_root(arrays, index, next_hop.0.into()),
-                node => self.set_inherited(routes, node, next_hop),
+                node => self.set_inherited(routes, arrays, node, next_hop),
             },
         }
     }
 
-    fn set_inherited(&mut self, routes: &mut Routes<A>, id: NodeId, next_hop: NextHop) {
+    fn set_inherited(
+        &mut self,
+        routes: &mut Routes<A>,
+        arrays: &Arrays<A>,
+        id: NodeId,
+        next_hop: NextHop,
+    ) {
         let old = std::mem::replace(&mut routes.node_mut(id).inherited, next_hop);
         if old != next_hop {
             self.undo.push(Undo::Inherited { node: id, old });
-            self.mark(routes, id);
+            if !self.change_in_place(routes, arrays, (id, WHOLE), next_hop) {
+                self.mark(routes, id);
+            }
         }
     }
 
     /// Paints every dirty node, deepest first; a node whose entry changes may make the one above it
     /// dirty.
+    #[inline(always)]
     fn encode_dirty(
         &mut self,
         routes: &mut Routes<A>,
@@ -315,6 +343,7 @@ impl<A: Family> Transaction<A> {
     }
 
     /// The entry that leads to the node as it should be, its words in place.
+    #[inline(always)]
     fn encode(
         &mut self,
         routes: &Routes<A>,
@@ -335,6 +364,7 @@ impl<A: Family> Transaction<A> {
         self.place(arrays, old, &entries, edges)
     }
 
+    #[inline(always)]
     fn place<T: Copy + PartialEq + Into<u64>>(
         &mut self,
         arrays: &mut Arrays<A>,

@@ -8,6 +8,8 @@
 
 mod hints;
 
+pub(super) use hints::First;
+
 use super::arena::{Arena, Run};
 use super::entry::Entry;
 use super::family::Family;
@@ -16,6 +18,9 @@ use crate::prefix::Prefix;
 
 /// Number of a node; 0 is none.
 pub(super) type NodeId = u32;
+
+/// The heap number of all that a node stands for; no route has it.
+pub(super) const WHOLE: u32 = 1;
 
 /// One node, in a cache line of its own: a change reads little else.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +48,8 @@ pub(super) struct Node<E> {
 
 #[allow(clippy::inline_always)] // As below.
 impl<E: Entry> Node<E> {
-    /// The slots of heap number `number` that no longer route of this node covers.
+    /// The slots of heap number `number` that no longer route of this node covers; of 1, which
+    /// stands for all slots, those that inherit.
     #[inline(always)]
     pub(super) fn slots_of(&self, number: u32) -> u64 {
         let mut slots = slots_under::<E>(number);
@@ -178,13 +184,19 @@ impl<A: Family> Routes<A> {
         } else {
             self.find_or_make(prefix)
         };
+        Some((place, self.set_at(place, next_hop)))
+    }
+
+    /// The same for a route whose place is known; returns the next hop it had.
+    #[inline(always)]
+    pub(super) fn set_at(&mut self, place: Place, next_hop: NextHop) -> NextHop {
         let old = match place {
             Place::Root(number) => NextHop(std::mem::replace(&mut self.heap[number], next_hop.0)),
             Place::Node(id, number) => self.set_in_node(id, number, next_hop),
         };
         self.count += usize::from(next_hop != NextHop::NONE);
         self.count -= usize::from(old != NextHop::NONE);
-        Some((place, old))
+        old
     }
 
     #[inline(always)]
@@ -194,13 +206,13 @@ impl<A: Family> Routes<A> {
         let bit = 1_u128 << number;
         match (node.routes & bit != 0, next_hop) {
             (true, NextHop::NONE) => {
-                let old = self.values.get(node.values)[at];
+                let old = *self.values.element_mut(node.values, at);
                 node.values = self.values.remove(node.values, at);
                 node.routes &= !bit;
                 NextHop(old)
             }
             (true, _) => NextHop(std::mem::replace(
-                &mut self.values.get_mut(node.values)[at],
+                self.values.element_mut(node.values, at),
                 next_hop.0,
             )),
             (false, NextHop::NONE) => NextHop::NONE,
@@ -355,6 +367,7 @@ impl<A: Family> Routes<A> {
 
     /// Paints the routes of a node over `slots`, shorter ones first; returns the slots where a
     /// painted range begins or has just ended: all places where neighbours may differ.
+    #[inline(always)]
     pub(super) fn paint(&self, id: NodeId, slots: &mut [u16; 64]) -> u64 {
         let node = self.node(id);
         slots.fill(node.inherited.0);

@@ -10,6 +10,7 @@ fn in_place(table: &mut Table<u32>, prefix: Prefix<u32>, next_hop: u16) -> bool 
         transaction,
     } = table;
     transaction.change(routes, arrays, prefix, NextHop(next_hop));
+    transaction.inherit(routes, arrays);
     let painted = transaction.dirty_levels != 0;
     transaction.finish(routes, arrays).expect("room");
     !painted
@@ -83,4 +84,29 @@ fn what_does_not_fit_is_painted() {
     assert!(!in_place(&mut table, prefix("10.0.1.0/24"), 4));
     assert_eq!(table.lookup(0x0A00_0101), NextHop(4));
     assert_eq!(table.lookup(0x0A00_0201), NextHop(300));
+}
+
+#[test]
+fn what_a_node_inherits_moves_to_another_next_hop_in_place() {
+    let mut table = table(&[("10.0.0.0/18", 1), ("10.0.4.0/23", 3), ("10.0.5.0/24", 4)]);
+    let look = |table: &Table<u32>, address| table.lookup(address).0;
+    for next_hop in [5, 3, 6, 0, 7] {
+        assert!(in_place(&mut table, prefix("10.0.0.0/18"), next_hop));
+        assert_eq!(look(&table, 0x0A00_0000), next_hop);
+        assert_eq!(look(&table, 0x0A00_0400), 3);
+        assert_eq!(look(&table, 0x0A00_0500), 4);
+        assert_eq!(look(&table, 0x0A00_0600), next_hop);
+        assert_eq!(look(&table, 0x0A00_3FFF), next_hop);
+    }
+}
+
+#[test]
+fn a_node_is_painted_if_a_node_below_inherits_too() {
+    let mut table = table(&[("10.0.0.0/18", 1), ("10.0.4.0/23", 3), ("10.0.8.0/25", 4)]);
+    assert!(!in_place(&mut table, prefix("10.0.0.0/18"), 5));
+    let look = |table: &Table<u32>, address| table.lookup(address).0;
+    assert_eq!(look(&table, 0x0A00_0000), 5);
+    assert_eq!(look(&table, 0x0A00_0400), 3);
+    assert_eq!(look(&table, 0x0A00_0800), 4);
+    assert_eq!(look(&table, 0x0A00_0880), 5);
 }

@@ -7,6 +7,7 @@
 use super::super::family::Family;
 use super::super::routes::{NodeId, Routes, ones};
 use super::{Arrays, Transaction};
+use crate::next_hop::NextHop;
 
 /// A node changed in place may keep this many runs more than its routes could need.
 const SPARE_RUNS: u32 = 4;
@@ -14,14 +15,14 @@ const SPARE_RUNS: u32 = 4;
 #[allow(clippy::inline_always)] // Compiled once for each set of instructions.
 impl<A: Family> Transaction<A> {
     /// Stores what the slots of heap number `number` have now, if nothing but their elements
-    /// differs. Says whether it did.
+    /// differs. Says whether it did. `next_hop`: what the route there has now.
     #[inline(always)]
     pub(super) fn change_in_place(
         &mut self,
         routes: &Routes<A>,
         arrays: &Arrays<A>,
-        id: NodeId,
-        number: u32,
+        (id, number): (NodeId, u32),
+        next_hop: NextHop,
     ) -> bool {
         let node = routes.node(id);
         // A node without routes is painted, so that it has no block when the last node below goes.
@@ -33,7 +34,11 @@ impl<A: Family> Transaction<A> {
         if slots & node.children != 0 {
             return false;
         }
-        let value = u64::from(routes.cover(id, number).0);
+        let covers = match next_hop {
+            NextHop::NONE => routes.cover(id, number),
+            _ => next_hop,
+        };
+        let value = u64::from(covers.0);
         match arrays.form(node.entry) {
             Some(form)
                 if form.separates(slots)
