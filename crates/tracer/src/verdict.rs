@@ -1,12 +1,14 @@
 //! The verdict: plain sentences with figures, and how far to believe them.
 
 mod lock;
+mod serial;
 
 use std::fmt::Write as _;
 
 pub use lock::title;
 use lock::{contention, no_lock, prediction};
 use report::units::Nanoseconds;
+use serial::serial;
 
 use crate::analyse::budget::{Budget, WaitFor};
 use crate::analyse::classify::Class;
@@ -15,7 +17,6 @@ use crate::analyse::locks::{ENOUGH_SAMPLES, Lock, Range};
 use crate::analyse::spinning::certain;
 use crate::analyse::{Analysis, interrupts};
 use crate::threads::Role;
-use crate::timeline::Life;
 use crate::trace::Trace;
 
 /// What the analyses come to.
@@ -27,6 +28,8 @@ pub struct Verdict {
     pub enough: bool,
     /// The share of the program's work that only one core can do, and where it lies.
     pub serial_fraction: Option<(f64, Range)>,
+    /// Why that share is not told, where it is not.
+    pub serial_untold: Option<String>,
     /// The most that any number of cores can give, as a multiple of one core.
     pub ceiling: Option<f64>,
     /// The share of core time that is not explained.
@@ -49,10 +52,6 @@ const ENOUGH_WAITS: u64 = 20;
 const LEAST_GAIN: f64 = 1.03;
 /// Cores taken by others: below this it is the ordinary noise of a machine.
 const NOTICEABLE: f64 = 0.05;
-/// A smaller serial share is not told.
-const LEAST_SERIAL: f64 = 0.02;
-/// A serial share that is known no better than this is not told.
-const WIDEST: f64 = 0.6;
 /// When one thread alone ran for this share of the program's time while another waited for a
 /// signal, the serial share is not known.
 const UNTOLD: f64 = 0.05;
@@ -72,7 +71,13 @@ pub fn verdict(trace: &Trace, analysis: &Analysis) -> Verdict {
     }
     verdict.enough = true;
     verdict.blamed = blamed(&analysis.locks, budget.cores_used());
-    serial(analysis, &mut verdict);
+    match serial(analysis) {
+        Ok(range) => {
+            verdict.serial_fraction = Some((range.middle(), range));
+            verdict.ceiling = Some(1.0 / range.low);
+        }
+        Err(why) => verdict.serial_untold = Some(why),
+    }
     used(analysis, &mut verdict);
     for index in verdict.blamed.clone() {
         let lock = &analysis.locks[index];
@@ -133,63 +138,6 @@ fn matters(lock: &Lock, cores_used: f64) -> bool {
     // with itself.
     let between_its_own = !lock.class.is_kernel() || lock.waited.waiters().len() > 1;
     costs && again_and_again && between_its_own && bound >= LEAST_GAIN && gain >= LEAST_GAIN
-}
-
-/// What one core alone must do: stretches in which nothing else could run, and the busiest lock's
-/// holds. Nothing is said where threads waited for each other in a way that shows no lock, or for a
-/// lock whose holds are not known.
-fn serial(analysis: &Analysis, verdict: &mut Verdict) {
-    let budget = &analysis.budget;
-    // As in the locks' demands, with the interrupts on top of threads.
-    let ran: u64 = analysis.timeline.targets().map(Life::ran).sum();
-    let program = (ran as f64).max(1.0);
-    let locks = analysis.locks.iter().filter(|lock| !lock.class.is_kernel());
-    let unknown = locks
-        .clone()
-        .filter(|lock| lock.demand.is_none())
-        .any(|lock| lock.waited.waits.count >= ENOUGH_WAITS || lock.cost.spinning >= WORTH_SAYING);
-    if unknown || polling(analysis).is_some() || untold(analysis) >= UNTOLD {
-        return;
-    }
-    let busiest = locks
-        .filter_map(|lock| lock.demand)
-        .max_by(|a, b| a.held().low.total_cmp(&b.held().low));
-    // A thread that had no core finishes late, and then perhaps alone: that is no serial work.
-    let alone = Range {
-        low: budget.alone.saturating_sub(budget.runnable) as f64,
-        high: budget.alone as f64,
-    };
-    let range = match busiest {
-        Some(demand) => {
-            // What the lock causes is no work.
-            let work = (program - demand.overhead).max(program * 0.01);
-            let share = |time: f64| (time / work).min(1.0);
-            let held = demand.held();
-            Range {
-                low: share(alone.low + held.low),
-                high: share(alone.high + held.high),
-            }
-        }
-        None => Range {
-            low: alone.low / program,
-            high: (alone.high / program).max(most_serial(budget)),
-        },
-    };
-    if range.low < LEAST_SERIAL || range.high - range.low > WIDEST {
-        return;
-    }
-    verdict.serial_fraction = Some((range.middle(), range));
-    verdict.ceiling = Some(1.0 / range.low);
-}
-
-/// The largest serial share that lets the program keep as many cores busy as it did (Amdahl's law,
-/// turned round): what serialises it unseen cannot be more.
-fn most_serial(budget: &Budget) -> f64 {
-    let (cores, used) = (budget.cores as f64, budget.cores_used());
-    if cores < 2.0 || used <= 0.0 {
-        return 1.0;
-    }
-    ((cores / used - 1.0) / (cores - 1.0)).clamp(0.0, 1.0)
 }
 
 fn used(analysis: &Analysis, verdict: &mut Verdict) {
@@ -370,6 +318,10 @@ fn limit(analysis: &Analysis, verdict: &mut Verdict) {
                 at.low, at.high
             ));
         }
+    }
+    if let Some(why) = &verdict.serial_untold {
+        let sentence = format!("The serial fraction is not told: {why}.");
+        verdict.sentences.push(sentence);
     }
     let total: u64 = analysis.path.iter().map(|(_, time)| time).sum();
     let list: Vec<String> = analysis

@@ -54,6 +54,22 @@ pub(crate) fn price() -> u64 {
     (0..200).map(nothing).min().unwrap_or(0)
 }
 
+/// Random numbers, each thread's its own.
+pub(crate) struct Chance(u64);
+
+impl Chance {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(0x9e37_79b9_7f4a_7c15 ^ (seed << 7))
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+}
+
 /// Whether an operation with this random number is timed.
 pub(crate) fn chosen(random: u64) -> bool {
     (random >> 32).is_multiple_of(ONE_IN)

@@ -28,7 +28,8 @@ pub(crate) struct Answer {
     pub(crate) truth: f64,
     pub(crate) low: f64,
     pub(crate) high: f64,
-    pub(crate) told: bool,
+    /// Why no interval was told, where none was.
+    pub(crate) untold: Option<String>,
     pub(crate) right: bool,
     pub(crate) innocent: bool,
     pub(crate) sentences: Vec<String>,
@@ -79,8 +80,11 @@ fn program(
 
 /// Is the program, and leaves in the file what it measured of itself.
 fn be(program: &Program, told: &str) -> ExitCode {
-    let share = program.run().map(|share| share.to_string());
-    match std::fs::write(told, share.unwrap_or_default()) {
+    let Some(share) = program.run() else {
+        eprintln!("the program measured nothing of itself");
+        return ExitCode::from(1);
+    };
+    match std::fs::write(told, share.to_string()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{told}: {error}");

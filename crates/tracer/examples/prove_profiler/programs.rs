@@ -159,7 +159,8 @@ fn pace() -> u64 {
 }
 
 impl Program {
-    /// Runs it. The share of its time that one thread works at a time, where it measures that.
+    /// Runs it. The share of its time that one thread works at a time; nothing when it was too short
+    /// to measure that.
     pub(crate) fn run(&self) -> Option<f64> {
         // SAFETY: nobody uses the lock yet.
         unsafe { libc::pthread_spin_init(SPINLOCK.0.get(), 0) };
@@ -169,10 +170,7 @@ impl Program {
             steps * (100 - self.percent) / 100,
         );
         match self.kind {
-            Kind::Pool => {
-                self.pool(serial, rest);
-                None
-            }
+            Kind::Pool => self.pool(serial, rest),
             Kind::Phases => self.phases(serial, rest),
             Kind::Logger => self.beside(sleeper, |me| me.phases(serial, rest)),
             Kind::Io => self.beside(reader, |me| me.turns(serial, rest)),
@@ -186,7 +184,8 @@ impl Program {
         let start = Instant::now();
         let price = clock::price();
         let one = |seed: u64| {
-            let mut random = 0x9e37_79b9_7f4a_7c15 ^ (seed << 7);
+            let mut chance = clock::Chance::new(seed);
+            let mut random = chance.next();
             let (mut alone, mut together) = (Steps::default(), Steps::default());
             for round in 0_u64.. {
                 if round.is_multiple_of(16) {
@@ -213,9 +212,7 @@ impl Program {
                     _ => GUILTY_PTHREAD.with(alone_work),
                 }
                 // Half to one and a half of the mean: nothing in life is in step.
-                random ^= random << 13;
-                random ^= random >> 7;
-                random ^= random << 17;
+                random = chance.next();
                 let rest = rest / 2 + random % rest.max(1);
                 if self.kind == Kind::Readers {
                     let guard = GUILTY_RW.read().unwrap_or_else(PoisonError::into_inner);
@@ -238,12 +235,14 @@ impl Program {
     }
 
     /// This thread prepares, the pool does the rest.
-    fn pool(&self, serial: u64, rest: u64) {
+    fn pool(&self, serial: u64, rest: u64) -> Option<f64> {
         const ROOMY: usize = 64;
-        let start = Instant::now();
+        let (start, price, ledger) = (Instant::now(), clock::price(), &Ledger::default());
+        let mut random = clock::Chance::new(0);
         std::thread::scope(|scope| {
-            for _ in 1..self.threads.max(2) {
-                scope.spawn(|| {
+            for seed in 1..self.threads.max(2) as u64 {
+                scope.spawn(move || {
+                    let (mut random, mut done) = (clock::Chance::new(seed), Steps::default());
                     loop {
                         let mut jobs = lock(&JOBS);
                         while jobs.0.is_empty() && !jobs.1 {
@@ -254,12 +253,16 @@ impl Program {
                         };
                         drop(jobs);
                         ROOM.notify_one();
-                        work(steps);
+                        let timed = clock::chosen(random.next());
+                        done.of(steps, timed, price, || work(steps));
                     }
+                    ledger.add(Steps::default(), done);
                 });
             }
+            let mut prepared = Steps::default();
             while start.elapsed() < self.duration {
-                work(serial);
+                let timed = clock::chosen(random.next());
+                prepared.of(serial, timed, price, || work(serial));
                 let mut jobs = lock(&JOBS);
                 while jobs.0.len() >= ROOMY {
                     jobs = ROOM.wait(jobs).unwrap_or_else(PoisonError::into_inner);
@@ -270,7 +273,9 @@ impl Program {
             }
             lock(&JOBS).1 = true;
             WORK.notify_all();
+            ledger.add(prepared, Steps::default());
         });
+        ledger.serial_share()
     }
 
     /// One thread alone, then all. What it measures is the time for which one alone was there: the

@@ -66,11 +66,7 @@ pub(crate) fn ask(program: &Program) -> Result<Answer, Box<dyn std::error::Error
     while !recording.ended() {
         std::thread::sleep(Duration::from_millis(20));
     }
-    let measured = std::fs::read_to_string(told.path())?;
-    let truth = match measured.as_str() {
-        "" => program.percent as f64 / 100.0,
-        measured => measured.parse()?,
-    };
+    let truth = std::fs::read_to_string(told.path())?.parse()?;
     let trace = recording.stop()?.into_trace()?;
     let analysis = Analysis::new(&trace);
     let found = verdict(&trace, &analysis);
@@ -93,7 +89,7 @@ pub(crate) fn ask(program: &Program) -> Result<Answer, Box<dyn std::error::Error
         truth,
         low,
         high,
-        told: found.serial_fraction.is_some(),
+        untold: found.serial_untold,
         right: guilty.is_some_and(|name| blamed.contains(&name)),
         innocent: blamed.iter().any(|name| Some(*name) != guilty),
         sentences: found.sentences,
@@ -138,11 +134,13 @@ impl Row {
     /// Answers whose interval, as it is printed, holds what the program measured of itself.
     fn held(&self) -> usize {
         const PRINTED: f64 = 0.005;
-        self.count(|a| a.told && a.low - PRINTED <= a.truth && a.truth <= a.high + PRINTED)
+        self.count(|a| {
+            a.untold.is_none() && a.low - PRINTED <= a.truth && a.truth <= a.high + PRINTED
+        })
     }
 
     fn told(&self) -> usize {
-        self.count(|answer| answer.told)
+        self.count(|answer| answer.untold.is_none())
     }
 
     /// One line of the table.
@@ -152,7 +150,13 @@ impl Row {
             all.get(all.len() / 2).copied()
         };
         let told = |of: fn(&Answer) -> f64| {
-            median(self.answers.iter().filter(|a| a.told).map(of).collect())
+            median(
+                self.answers
+                    .iter()
+                    .filter(|a| a.untold.is_none())
+                    .map(of)
+                    .collect(),
+            )
         };
         let truth = median(self.answers.iter().map(|a| a.truth).collect());
         let found = match (told(|a| a.low), told(|a| a.high)) {
@@ -173,6 +177,10 @@ impl Row {
             self.count(|answer| answer.innocent),
             self.took.as_secs_f64(),
         );
+        let why = self.answers.iter().find_map(|a| a.untold.as_ref());
+        if let Some(why) = why.filter(|_| self.told() == 0) {
+            println!("    – {why}");
+        }
         if std::env::var_os("PROVE_SENTENCES").is_some()
             && let Some(last) = self.answers.last()
         {

@@ -70,6 +70,10 @@ pub struct Budget {
     /// waited for a lock, a message or a device. A thread that sleeps, or waits for long, counts as
     /// absent.
     pub alone: u64,
+    /// When that was: beginnings and ends, in the order of time.
+    pub alone_stretches: Vec<(u64, u64)>,
+    /// As `alone`, while others of the program were on their way to idle cores.
+    pub arriving: u64,
     /// Core time by state for each core, in the order program, other, kernel, recorder, idle,
     /// interrupts, softirqs, unknown.
     pub by_core: Vec<(u16, [u64; 8])>,
@@ -150,6 +154,14 @@ impl Budget {
     /// The cores that the program used.
     pub fn cores_used(&self) -> f64 {
         self.in_cores(self.program)
+    }
+
+    /// True when one thread of the program ran alone at this instant, see [`Self::alone`].
+    pub fn alone_at(&self, time: u64) -> bool {
+        let after = self
+            .alone_stretches
+            .partition_point(|(begin, _)| *begin <= time);
+        after > 0 && time < self.alone_stretches[after - 1].1
     }
 
     /// Accounts for `timeline`. `classes` say what each waited-for object is.

@@ -164,8 +164,15 @@ const WAITING: u32 = 0b11 << 30;
 /// The others count readers; all ones are a writer.
 const READERS: u32 = !WAITING;
 
-/// A state of Rust's read-write lock that somebody waits at.
+/// A state of Rust's read-write lock that somebody waits at. Readers come to wait at a free one too:
+/// a writer has let go and not yet woken them, or one that was woken goes first.
 fn rust_rwlock(value: u32) -> bool {
+    const READERS_WAIT: u32 = 1 << 30;
+    value & READERS == 0 && value & READERS_WAIT != 0 || taken_rwlock(value)
+}
+
+/// The same, while somebody has the lock.
+fn taken_rwlock(value: u32) -> bool {
     const MANY: u32 = 1 << 16;
     value & WAITING != 0 && (written(value) || (1..MANY).contains(&(value & READERS)))
 }
@@ -186,7 +193,7 @@ fn rust_writers_word(probe: &Probe) -> bool {
     const WORD_BEFORE: usize = 3;
     const WRITERS_WAIT: u32 = 1 << 31;
     let state = probe.words[WORD_BEFORE];
-    state & WRITERS_WAIT != 0 && rust_rwlock(state)
+    state & WRITERS_WAIT != 0 && taken_rwlock(state)
 }
 
 fn kernel(waited: &Waited) -> Class {

@@ -1,5 +1,6 @@
 //! What a lock demands of an operation, and what its removal is predicted to bring.
 
+use super::budget::Budget;
 use super::classify::Class;
 use super::held::Held;
 use super::locks::Range;
@@ -31,6 +32,8 @@ pub struct Demand {
     pub serial: f64,
     /// Where that share lies, by the evidence.
     pub serial_range: Range,
+    /// How long it was held, in nanoseconds, without the holds of a thread that ran alone.
+    pub beside: Range,
     /// Nanoseconds of processor time that the threads spent because of the lock: its calls, its
     /// polling.
     pub overhead: f64,
@@ -75,13 +78,14 @@ fn ran(timeline: &Timeline, waited: &Waited) -> u64 {
 }
 
 /// What the lock at `waited`, which is a `class`, demands, where there is evidence.
-/// `polled` nanoseconds were spent polling for it.
+/// `polled` nanoseconds were spent polling for it; `budget` knows when one thread ran alone.
 pub(super) fn demand(
     trace: &Trace,
     timeline: &Timeline,
     waited: &Waited,
     class: Class,
     polled: Range,
+    budget: &Budget,
 ) -> Option<Demand> {
     let threads = waited.parts.len();
     let ran = ran(timeline, waited) as f64;
@@ -105,6 +109,7 @@ pub(super) fn demand(
             operations,
             serial,
             serial_range: Range::at(serial),
+            beside: beside(Range::at(held), budget),
             overhead: 0.0,
             exact: true,
         });
@@ -113,9 +118,9 @@ pub(super) fn demand(
     if threads < 2 || holds.count == 0 {
         return None;
     }
-    let seen = match Held::new(trace, timeline, waited, class) {
+    let seen = match Held::new(trace, timeline, waited, class, budget) {
         Some(held) => looked(timeline, waited, polled, &held),
-        None if holds.count >= ENOUGH_HOLDS => visible(timeline, waited, ran),
+        None if holds.count >= ENOUGH_HOLDS => visible(timeline, waited, ran, budget),
         None => return None,
     };
     let operations = (seen.serial * seen.work / holds.mean()).max(1.0);
@@ -126,6 +131,7 @@ pub(super) fn demand(
         operations,
         serial: seen.serial,
         serial_range: seen.range,
+        beside: seen.beside,
         overhead: (ran - seen.work).max(0.0),
         exact: false,
     })
@@ -135,7 +141,18 @@ pub(super) fn demand(
 struct Seen {
     serial: f64,
     range: Range,
+    /// See [`Demand::beside`].
+    beside: Range,
     work: f64,
+}
+
+/// Of so many nanoseconds that a lock was held, those that a thread did not run alone. Where it is
+/// not known when the lock was held, the one may lie within the other.
+fn beside(held: Range, budget: &Budget) -> Range {
+    Range {
+        low: (held.low - budget.alone as f64).max(0.0),
+        high: held.high,
+    }
 }
 
 /// From looks at the lock. What the lock itself causes (its calls, the switches inside them, its
@@ -157,15 +174,20 @@ fn looked(timeline: &Timeline, waited: &Waited, polled: Range, held: &Held) -> S
         low: share(held.share.low, much),
         high: share(held.share.high, little),
     };
+    let work = f64::midpoint(much, little) / part;
     Seen {
         serial: range.middle(),
         range,
-        work: f64::midpoint(much, little) / part,
+        beside: Range {
+            low: share(held.beside.low, much) * work,
+            high: share(held.beside.high, little) * work,
+        },
+        work,
     }
 }
 
 /// From the holds that somebody waited behind, and what queueing theory adds for the others.
-fn visible(timeline: &Timeline, waited: &Waited, ran: f64) -> Seen {
+fn visible(timeline: &Timeline, waited: &Waited, ran: f64, budget: &Budget) -> Seen {
     let holds = waited.holds_on_core;
     // The calls are the price of waiting, not of the work: without the wait they are not made.
     let work = (ran - waited.in_calls as f64).max(holds.sum as f64);
@@ -179,9 +201,11 @@ fn visible(timeline: &Timeline, waited: &Waited, ran: f64) -> Seen {
     let wall = timeline.wall().max(1) as f64;
     let barging = waited.missed as f64 / (waited.missed + holds.count) as f64;
     let all_visible = (waited.contended.sum as f64 / wall).min(1.0) * (1.0 - barging);
+    let range = Range { low, high };
     Seen {
         serial: all_visible * low + (1.0 - all_visible) * high,
-        range: Range { low, high },
+        range,
+        beside: beside(range.map(|share| share * work), budget),
         work,
     }
 }

@@ -5,14 +5,16 @@
 //!
 //! A look that finds the lock taken counts when the holder is on a core: a holder that was put off
 //! its core does no serial work. glibc tells the holder. Without it, a taken lock whose holder may
-//! be one of several threads, some of them off their cores, counts for the upper end alone.
+//! be one of several threads, some of them off their cores, counts for the upper end alone. A thread
+//! that was woken at the lock and has no core yet is not the holder: it takes the lock when it runs.
 
+use super::budget::Budget;
 use super::classify::{Class, written};
 use super::locks::Range;
 use super::waits::Waited;
 use crate::event::Tid;
 use crate::threads::Role;
-use crate::timeline::{Doing, Life, Timeline};
+use crate::timeline::{Cause, Doing, Life, Object, Segment, Timeline};
 use crate::trace::{Look, Trace};
 
 /// Fewer looks than this that found one of the threads on a core say nothing.
@@ -24,6 +26,9 @@ pub struct Held {
     /// Of the time that the threads at the lock were on cores between the first look and the last,
     /// the share for which one of them held it: 95 of 100 such ranges contain it.
     pub share: Range,
+    /// The same without the holds of a thread that ran alone (see [`Budget::alone`]): what they add
+    /// to the serial work that is known already.
+    pub beside: Range,
     /// The instants of the first look and the last.
     pub from: u64,
     /// See `from`.
@@ -35,8 +40,15 @@ pub struct Held {
 }
 
 impl Held {
-    /// Counts the looks at `waited`, which is a `class`; `None` where they do not tell.
-    pub fn new(trace: &Trace, timeline: &Timeline, waited: &Waited, class: Class) -> Option<Self> {
+    /// Counts the looks at `waited`, which is a `class`; `None` where they do not tell. `budget` knows
+    /// when one thread ran alone.
+    pub fn new(
+        trace: &Trace,
+        timeline: &Timeline,
+        waited: &Waited,
+        class: Class,
+        budget: &Budget,
+    ) -> Option<Self> {
         let object = waited.object;
         let looks = trace
             .trailer
@@ -63,15 +75,19 @@ impl Held {
             .targets()
             .filter(|life| waited.parts.contains_key(&life.tid))
             .collect();
+        let words = words(timeline, object, class);
         let (mut surely, mut perhaps, mut running) = (Vec::new(), Vec::new(), Vec::new());
+        let mut beside = Vec::new();
         for look in looks {
-            let now = Now::at(timeline, &parts, look.time);
+            let now = Now::at(timeline, &parts, &words, look.time);
             let holder = tells_holder.then_some(look.after).filter(|tid| *tid != 0);
             let (sure, possible) = if taken(look) {
                 now.holder_works(holder)
             } else {
                 (false, false)
             };
+            let alone = budget.alone_at(timeline.inside(look.time));
+            beside.push(f64::from(u8::from(!alone)));
             surely.push(f64::from(u8::from(sure)));
             perhaps.push(f64::from(u8::from(possible)));
             running.push(now.working.len() as f64);
@@ -81,11 +97,17 @@ impl Held {
         }
         let ran = ran_between(&parts, from, to);
         let rate = ran as f64 / (to - from) as f64;
+        let range = |surely: &[f64], perhaps: &[f64]| Range {
+            low: share(surely, &running, rate).low,
+            high: share(perhaps, &running, rate).high,
+        };
+        let only = |held: &[f64]| -> Vec<f64> {
+            let both = held.iter().zip(&beside);
+            both.map(|(held, beside)| held * beside).collect()
+        };
         Some(Self {
-            share: Range {
-                low: share(&surely, &running, rate).low,
-                high: share(&perhaps, &running, rate).high,
-            },
+            share: range(&surely, &perhaps),
+            beside: range(&only(&surely), &only(&perhaps)),
             from,
             to,
             ran,
@@ -104,6 +126,23 @@ fn taken(class: Class, looks: &[Look]) -> Option<fn(&Look) -> bool> {
     has_writer.then_some(|look: &Look| written(look.before))
 }
 
+/// The indices of the words whose sleepers do not have the lock when they wake: those of Rust's
+/// read-write lock are two. With priority inheritance the kernel gives the lock to whom it wakes.
+fn words(timeline: &Timeline, lock: Object, class: Class) -> Vec<u32> {
+    const WORD: u64 = 4;
+    let reach = match class {
+        Class::PriorityMutex => return Vec::new(),
+        Class::RwLock => WORD,
+        _ => 0,
+    };
+    let is_its = |object: &Object| {
+        object.process == lock.process && object.address.abs_diff(lock.address) <= reach
+    };
+    let numbered = timeline.objects.iter().zip(0..);
+    let its = numbered.filter(|(object, _)| is_its(object));
+    its.map(|(_, index)| index).collect()
+}
+
 /// Time on a core of these threads between two instants.
 fn ran_between(parts: &[&Life], from: u64, to: u64) -> u64 {
     let segments = parts.iter().flat_map(|life| &life.segments);
@@ -120,19 +159,23 @@ struct Now {
 }
 
 impl Now {
-    fn at(timeline: &Timeline, parts: &[&Life], time: u64) -> Self {
+    /// `words` are those whose sleepers do not have the lock when they wake.
+    fn at(timeline: &Timeline, parts: &[&Life], words: &[u32], time: u64) -> Self {
         let mut now = Self {
             working: Vec::new(),
             put_off: false,
         };
         for life in parts {
-            match doing(life, time) {
-                Some(Doing::Running(_)) => now.working.push(life.tid),
-                Some(Doing::Runnable) if displaced_by_recorder(timeline, life, time) => {
+            let Some((before, segment)) = segments(life, time) else {
+                continue;
+            };
+            match segment.doing {
+                Doing::Running(_) => now.working.push(life.tid),
+                Doing::Runnable if displaced_by_recorder(timeline, life, time) => {
                     now.working.push(life.tid);
                 }
-                Some(Doing::Runnable) => now.put_off = true,
-                _ => {}
+                Doing::Runnable => now.put_off |= !before.is_some_and(|b| waited_at(b, words)),
+                Doing::Blocked(_) => {}
             }
         }
         now
@@ -198,12 +241,19 @@ fn tells_holder(timeline: &Timeline, process: Tid, looks: &[Look]) -> bool {
     told > 0 && told * 10 >= taken.count() * 9
 }
 
-fn doing(life: &Life, time: u64) -> Option<Doing> {
-    let after = life
-        .segments
-        .partition_point(|segment| segment.start <= time);
-    let segment = life.segments.get(after.checked_sub(1)?)?;
-    (time < segment.end).then_some(segment.doing)
+/// The stretch of a thread's life just before the one at this instant, and that one.
+fn segments(life: &Life, time: u64) -> Option<(Option<&Segment>, &Segment)> {
+    let all = &life.segments;
+    let after = all.partition_point(|segment| segment.start <= time);
+    let segment = all.get(after.checked_sub(1)?)?;
+    let before = after.checked_sub(2).and_then(|at| all.get(at));
+    let before = before.filter(|before| before.end == segment.start);
+    (time < segment.end).then_some((before, segment))
+}
+
+/// True for a wait at one of these words.
+fn waited_at(segment: &Segment, words: &[u32]) -> bool {
+    matches!(segment.doing, Doing::Blocked(Cause::Futex(word)) if words.contains(&word))
 }
 
 /// Who looks takes a core for it: the thread that had it an instant before counts as on its core.

@@ -129,7 +129,7 @@ pub fn locks(
                 .find(|(reason, _)| *reason == WaitFor::Lock(index))
                 .map_or(0, |(_, time)| *time);
             let demand = (!shared.contains(&waited.object))
-                .then(|| demand(trace, timeline, &waited, class, polled))
+                .then(|| demand(trace, timeline, &waited, class, polled, budget))
                 .flatten();
             Lock {
                 index,

@@ -21,6 +21,9 @@ const PAUSE: Duration = Duration::from_millis(4);
 const WORDS: usize = 16;
 /// Looks that are kept. When there are more, every second one goes and the pauses double.
 const KEPT: usize = 16_384;
+/// A word that threads waited at fewer times is not looked at: every look takes a core for a moment,
+/// and nothing is said of a lock with fewer waits.
+const OFTEN: u64 = 20;
 /// Words whose waits are counted.
 const COUNTED: usize = 8_192;
 
@@ -64,14 +67,8 @@ impl Lookout {
 
     /// Chooses the words to look at from now on.
     pub(crate) fn choose(&mut self) {
-        if self.hot.len() < WORDS && self.hot.len() == self.waits.len() {
-            return;
-        }
-        let mut all: Vec<_> = self
-            .waits
-            .iter()
-            .map(|(key, count)| (*count, *key))
-            .collect();
+        let often = self.waits.iter().filter(|(_, count)| **count >= OFTEN);
+        let mut all: Vec<_> = often.map(|(key, count)| (*count, *key)).collect();
         all.sort_unstable_by(|a, b| b.cmp(a));
         self.hot = all.into_iter().take(WORDS).map(|(_, key)| key).collect();
     }

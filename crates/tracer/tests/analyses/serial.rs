@@ -2,8 +2,8 @@
 
 use tracer::analyse::Analysis;
 use tracer::analyse::classify::Class;
-use tracer::event::{Context, Interrupt, Kind, Left, Operation};
-use tracer::trace::HoldCount;
+use tracer::event::{Context, Interrupt, Kind, Left, Operation, Tid};
+use tracer::trace::{HoldCount, Look, Looks};
 use tracer::verdict::verdict;
 
 use super::near;
@@ -106,24 +106,35 @@ fn no_more_than_is_said_of_the_low_end_and_a_sleeper_hides_nothing() {
     near(ceiling, 1.0 / range.low, 1e-9, "the most that cores give");
 }
 
+/// Rust's read-write lock: a writer has it, readers wait.
+const WRITTEN_READERS_WAIT: u32 = 0x7fff_ffff;
+/// A writer has let it go and has not yet woken the readers.
+const FREE_READERS_WAIT: u32 = 0x4000_0000;
+
 #[test]
 fn a_reader_that_waited_and_later_writes_shows_no_hold() {
-    // Rust's: a writer has it, readers wait.
-    const WRITTEN_READERS_WAIT: u32 = 0x7fff_ffff;
+    assert_no_hold(|_| WRITTEN_READERS_WAIT);
+}
+
+#[test]
+fn a_reader_that_comes_while_the_writer_lets_go_shows_no_hold_either() {
+    let state = |round| match round {
+        50 => FREE_READERS_WAIT,
+        _ => WRITTEN_READERS_WAIT,
+    };
+    assert_no_hold(state);
+}
+
+/// A reader waits in a hundred rounds, at these states of the lock, and later writes: no hold is
+/// known, and no serial share.
+fn assert_no_hold(state: impl Fn(u64) -> u32) {
     let mut hand = Hand::new(2, 100_000_000);
     hand.thread(1001, MAIN, "reader");
     hand.switch(1_000, 0, 0, Left::Runnable, MAIN);
     hand.switch(1_000, 1, 0, Left::Runnable, 1001);
     for round in 0..99_u64 {
         let time = 10_000 + round * 1_000_000;
-        hand.futex(
-            time,
-            1,
-            1001,
-            Operation::WaitBitset,
-            LOCK,
-            WRITTEN_READERS_WAIT,
-        );
+        hand.futex(time, 1, 1001, Operation::WaitBitset, LOCK, state(round));
         hand.switch(time + 100, 1, 1001, Left::Sleeping, 0);
         hand.futex(
             time + 100_000,
@@ -155,6 +166,91 @@ fn a_reader_that_waited_and_later_writes_shows_no_hold() {
     let found = verdict(&trace, &analysis);
     assert_eq!(found.blamed, [0], "{:?}", found.sentences);
     assert_eq!(found.serial_fraction, None);
+    let why = found.serial_untold.expect("a reason");
+    assert!(why.ends_with("is held is not known"), "{why}");
+    let said = |sentence: &String| sentence.contains(&why);
+    assert!(found.sentences.iter().any(said), "{:?}", found.sentences);
+}
+
+/// Looks at the lock at these instants: the word and the one after it.
+fn looks(all: impl Iterator<Item = (u64, u32, u32)>) -> Looks {
+    let look = |(time, word, after)| Look {
+        time,
+        word,
+        after,
+        before: 0,
+    };
+    Looks {
+        process: MAIN,
+        address: LOCK,
+        looks: all.map(look).collect(),
+    }
+}
+
+#[test]
+fn a_thread_that_was_woken_at_the_lock_is_not_its_holder() {
+    const OTHER: Tid = 77;
+    const ROUNDS: u64 = 100;
+    let mut hand = Hand::new(2, ROUNDS * 1_000_000);
+    hand.thread(1001, MAIN, "waiter");
+    hand.thread(OTHER, OTHER, "other");
+    hand.switch(1, 0, 0, Left::Runnable, MAIN);
+    hand.switch(1, 1, 0, Left::Runnable, 1001);
+    // The main thread takes the lock again each time that it has let it go. The waiter is woken and
+    // has no core for most of the time.
+    for round in 0..ROUNDS {
+        let time = round * 1_000_000 + 1_000;
+        hand.futex(time, 1, 1001, Operation::WaitBitset, LOCK, 2);
+        hand.switch(time + 100, 1, 1001, Left::Sleeping, OTHER);
+        hand.futex(time + 100_000, 0, MAIN, Operation::Wake, LOCK, 1);
+        hand.wake(time + 100_100, 0, MAIN, 1001);
+        hand.at(time + 100_200, 0, MAIN, Kind::FutexExit(1));
+        hand.switch(time + 900_000, 1, OTHER, Left::Runnable, 1001);
+        hand.at(time + 900_100, 1, 1001, Kind::FutexExit(0));
+        hand.futex(time + 910_000, 1, 1001, Operation::Wake, LOCK, 1);
+        hand.at(time + 910_100, 1, 1001, Kind::FutexExit(0));
+    }
+    let mut trace = hand.trace();
+    // They find the lock taken and are not told by whom.
+    let taken = (0..ROUNDS * 7).map(|at| (50_000 + at * 141_000, 2, 0));
+    trace.trailer.looks.push(looks(taken));
+    let analysis = Analysis::new(&trace);
+    let demand = analysis.locks[0].demand.expect("looks tell");
+    let range = demand.serial_range;
+    assert!(range.low > 0.75 && range.contains(1.0 / 1.1), "{demand:?}");
+}
+
+#[test]
+fn a_lock_held_by_a_thread_that_runs_alone_counts_once() {
+    const HALF: u64 = 50_000_000;
+    let mut hand = Hand::new(2, 2 * HALF);
+    hand.thread(1001, MAIN, "worker");
+    hand.switch(1, 0, 0, Left::Runnable, MAIN);
+    hand.switch(1, 1, 0, Left::Runnable, 0);
+    hand.switch(HALF, 1, 0, Left::Runnable, 1001);
+    for round in 0..40 {
+        let time = HALF + (round + 1) * 1_000_000;
+        hand.futex(time, 1, 1001, Operation::WaitBitset, LOCK, 2);
+        hand.switch(time + 100, 1, 1001, Left::Sleeping, 0);
+        hand.futex(time + 1_000, 0, MAIN, Operation::Wake, LOCK, 1);
+        hand.wake(time + 1_010, 0, MAIN, 1001);
+        hand.at(time + 1_020, 0, MAIN, Kind::FutexExit(1));
+        hand.switch(time + 1_300, 1, 0, Left::Runnable, 1001);
+        hand.at(time + 1_310, 1, 1001, Kind::FutexExit(0));
+        hand.futex(time + 2_000, 1, 1001, Operation::Wake, LOCK, 1);
+        hand.at(time + 2_010, 1, 1001, Kind::FutexExit(0));
+    }
+    let mut trace = hand.trace();
+    // While it is alone, the main thread has the lock all the time; later hardly anybody has.
+    let held = (1..1_000).map(|at| match at * 100_000 {
+        time if time < HALF => (time, 1, MAIN),
+        time => (time, 0, 0),
+    });
+    trace.trailer.looks.push(looks(held));
+    let analysis = Analysis::new(&trace);
+    let found = verdict(&trace, &analysis);
+    let (_, range) = found.serial_fraction.expect("a third of the work");
+    assert!(range.contains(1.0 / 3.0) && range.high < 0.4, "{range:?}");
 }
 
 #[test]

@@ -1,13 +1,17 @@
 use super::*;
 
 #[test]
-fn words_that_are_waited_for_are_looked_at_and_no_others() {
+fn words_that_are_waited_for_often_are_looked_at_and_no_others() {
     let words = [13_u32, 2, 7, 4711];
     let mut lookout = Lookout::default();
     assert_eq!(lookout.pause(), None);
-    lookout.waits(std::process::id(), &raw const words[1] as u64);
+    let address = &raw const words[1] as u64;
+    (1..OFTEN).for_each(|_| lookout.waits(std::process::id(), address));
     lookout.choose();
-    let pause = lookout.pause().expect("a word is waited for");
+    assert_eq!(lookout.pause(), None);
+    lookout.waits(std::process::id(), address);
+    lookout.choose();
+    let pause = lookout.pause().expect("a word is waited for often");
     assert!(pause >= PAUSE / 2 && pause < PAUSE * 3 / 2, "{pause:?}");
     lookout.look();
     let found = lookout.finish();
@@ -45,7 +49,7 @@ impl Page {
 fn a_long_recording_keeps_no_more_looks_and_takes_longer_pauses() {
     let word = [1_u32; 3];
     let mut lookout = Lookout::default();
-    lookout.waits(std::process::id(), word.as_ptr() as u64);
+    (0..OFTEN).for_each(|_| lookout.waits(std::process::id(), word.as_ptr() as u64));
     lookout.choose();
     for _ in 0..KEPT * 3 {
         lookout.look();

@@ -186,7 +186,7 @@ impl<'a> Sweep<'a> {
         let mut integrals = Integrals::default();
         let mut now = self.timeline.start;
         for (time, change) in &self.changes {
-            counts.account(time - now, &mut budget, &mut integrals);
+            counts.account(now, *time, &mut budget, &mut integrals);
             now = *time;
             match *change {
                 Change::Blocked(reason, by, absent) => {
@@ -211,7 +211,7 @@ impl<'a> Sweep<'a> {
                 }
             }
         }
-        counts.account(self.timeline.end - now, &mut budget, &mut integrals);
+        counts.account(now, self.timeline.end, &mut budget, &mut integrals);
         for core in &mut cores {
             core.charge(self.timeline.end);
         }
@@ -331,7 +331,9 @@ impl Counts {
         }
     }
 
-    fn account(&self, step: u64, budget: &mut Budget, integrals: &mut Integrals) {
+    /// Accounts for the time from `now` until `then`.
+    fn account(&self, now: u64, then: u64, budget: &mut Budget, integrals: &mut Integrals) {
+        let step = then - now;
         let state = |state: u8| self.states[usize::from(state)];
         let idle = state(IDLE);
         let waking = idle.min(self.runnable);
@@ -358,9 +360,22 @@ impl Counts {
             budget.spent.starved += starved * step;
             integrals.stolen += starved as f64 / foreign as f64 * step_length;
         }
-        let others = self.runnable + self.locks + self.waits - self.absent;
-        if state(PROGRAM) == 1 && others == 0 {
-            budget.alone += step;
+        let waiting = self.locks + self.waits - self.absent;
+        if state(PROGRAM) == 1 && waiting == 0 && step > 0 {
+            match self.runnable {
+                0 => alone(budget, now, then),
+                runnable if runnable == waking => budget.arriving += step,
+                _ => {}
+            }
         }
+    }
+}
+
+/// One thread ran alone from `from` until `to`.
+fn alone(budget: &mut Budget, from: u64, to: u64) {
+    budget.alone += to - from;
+    match budget.alone_stretches.last_mut() {
+        Some((_, end)) if *end == from => *end = to,
+        _ => budget.alone_stretches.push((from, to)),
     }
 }
