@@ -87,8 +87,8 @@ const TABLE: [Deviation; 21] = [
     |profile| {
         (profile.retries > 0).then(|| {
             format!(
-                "a trial that was disturbed, or in which the tester failed, is run again; of up to \
-                 {} more the last stands (RFC 2544 §24)",
+                "a disturbed or botched trial is repeated up to {} times, in searches not where it \
+                 failed far beyond that (RFC 2544 §24)",
                 profile.retries
             )
         })
