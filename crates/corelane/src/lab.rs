@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::Subcommand;
+use fleetlab::daemon::Kind;
 use fleetlab::event::Event;
 use fleetlab::measure::{MOST_NODES, Options, measure};
 use fleetlab::page::document;
@@ -28,7 +29,7 @@ enum Verb {
 ///
 /// Makes a spreader with ECMP and several routers behind it, in network namespaces, with BGP and BFD
 /// between them. Numbered frames go through while routers are drained, killed or taken over. Needs
-/// root and BIRD. All of it is removed at the end.
+/// root, and BIRD or FRR. All of it is removed at the end.
 #[derive(clap::Args)]
 struct Fleet {
     /// Routers behind the spreader
@@ -53,6 +54,9 @@ struct Fleet {
     /// How long traffic is watched after an event [default: 2; with --quick: 1]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
     seconds: Option<u64>,
+    /// What speaks BGP and BFD: bird, frr
+    #[arg(long, value_name = "NAME", default_value_t = Kind::Bird)]
+    daemon: Kind,
     /// The spreader has a resilient group of next hops
     #[arg(long)]
     resilient: bool,
@@ -80,6 +84,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         } else {
             fleet.events.clone()
         },
+        daemon: fleet.daemon,
         resilient: fleet.resilient,
         engine: fleet.engine.map(|engine| engine.name().to_owned()),
         watch: Duration::from_secs(fleet.seconds.unwrap_or(seconds)),

@@ -8,10 +8,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use host::Namespace;
-use host::process::{Group, Signal, silent};
+use host::process::{Group, silent};
 
 use crate::program::{run, start};
-use crate::{Failure, SERVICE};
+use crate::{Failure, OTHERS, SERVICE};
 
 /// How long an answer of BIRD's may take.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -19,9 +19,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const TIMES: &str = "connect delay time 1; connect retry time 1; error wait time 1, 2;";
 /// Numbers the stamps of its log, in seconds and microseconds.
 const STAMPS: &str = "timeformat log \"%s %6f\";\n";
-
-/// Routes of the kernel that a node announces, too.
-const OTHERS: &str = "100.64.0.0/10{32,32}";
 
 fn bfd(interface: &str) -> String {
     format!(
@@ -57,11 +54,11 @@ pub fn spreader(nodes: u8, log: &Path) -> String {
 pub fn node(node: u8, drain: &Path) -> String {
     format!(
         "include \"{}\";\nrouter id 198.18.{node}.2;\n\
-         filter announced {{ if !(net ~ [ {SERVICE}, {OTHERS} ]) then reject; \
+         filter announced {{ if !(net ~ [ {SERVICE}, {OTHERS}{{32,32}} ]) then reject; \
          if corelane_draining then bgp_community.add((65535, 0)); accept; }}\n\
          protocol device {{ }}\n\
          protocol static service {{ ipv4; route {SERVICE} via 198.19.{node}.2; }}\n{}\
-         protocol kernel {{ learn; ipv4 {{ import where net ~ [ {OTHERS} ]; export all; }}; }}\n\
+         protocol kernel {{ learn; ipv4 {{ import where net ~ [ {OTHERS}{{32,32}} ]; export all; }}; }}\n\
          protocol bgp spreader {{ local as {}; neighbor 198.18.{node}.1 as 65000; bfd on; {TIMES} \
          ipv4 {{ import all; export filter announced; }}; }}\n",
         drain.display(),
@@ -70,59 +67,39 @@ pub fn node(node: u8, drain: &Path) -> String {
     )
 }
 
-/// A BIRD that runs.
-#[derive(Debug)]
-pub struct Bird {
-    /// Its process.
-    pub group: Group,
-    control: PathBuf,
+/// The socket of the BIRD in this directory.
+pub fn control(files: &Path) -> PathBuf {
+    files.join("bird.ctl")
 }
 
-impl Bird {
-    /// Has BIRD check the configuration, whole, and starts it. `files` gets `bird.conf` and the
-    /// control socket `bird.ctl`.
-    ///
-    /// # Errors
-    /// When BIRD is not there or refuses the text.
-    pub fn start(namespace: &Namespace, files: &Path, text: &str) -> Result<Self, Failure> {
-        let (file, control) = (files.join("bird.conf"), files.join("bird.ctl"));
-        fs::write(&file, text)?;
-        let mut check = namespace.command("bird");
-        let (status, said) = run(check.args(["-p", "-c"]).arg(&file), PATIENCE)?;
-        if !status.success() {
-            let remedy = "BIRD 2 is needed, Debian's package bird2";
-            return Err(format!("bird refuses its configuration: {said}; {remedy}").into());
-        }
-        let mut command = namespace.command("bird");
-        command
-            .args(["-f", "-c"])
-            .arg(&file)
-            .arg("-s")
-            .arg(&control);
-        let group = start(silent(&mut command))?;
-        Ok(Self { group, control })
+/// Has BIRD check the configuration, whole, and starts it.
+///
+/// # Errors
+/// When BIRD is not there or refuses the text.
+pub fn begin(namespace: &Namespace, files: &Path, text: &str) -> Result<Group, Failure> {
+    let file = files.join("bird.conf");
+    fs::write(&file, text)?;
+    let mut check = namespace.command("bird");
+    let (status, said) = run(check.args(["-p", "-c"]).arg(&file), PATIENCE)?;
+    if !status.success() {
+        let remedy = "BIRD 2 is needed, Debian's package bird2";
+        return Err(format!("bird refuses its configuration: {said}; {remedy}").into());
     }
+    let mut command = namespace.command("bird");
+    command.args(["-f", "-c"]).arg(&file);
+    start(silent(command.arg("-s").arg(control(files))))
+}
 
-    /// Sends it a signal.
-    ///
-    /// # Errors
-    /// When it has ended.
-    pub fn signal(&self, signal: Signal) -> Result<(), Failure> {
-        let sent = host::process::signal(self.group.leader.id(), signal);
-        Ok(sent.map_err(|error| format!("a signal to BIRD: {error}; look whether it runs"))?)
+/// Tells the BIRD in this directory something by `birdc`.
+///
+/// # Errors
+/// When it does not answer, with what `birdc` says.
+pub fn tell(files: &Path, words: &[&str]) -> Result<(), Failure> {
+    let mut command = Command::new("birdc");
+    let command = command.arg("-s").arg(control(files)).args(words);
+    let (status, said) = run(command, PATIENCE)?;
+    if status.success() {
+        return Ok(());
     }
-
-    /// Tells it something by `birdc`.
-    ///
-    /// # Errors
-    /// When it does not answer, with what `birdc` says.
-    pub fn tell(&self, words: &[&str]) -> Result<(), Failure> {
-        let mut command = Command::new("birdc");
-        let command = command.arg("-s").arg(&self.control).args(words);
-        let (status, said) = run(command, PATIENCE)?;
-        if status.success() {
-            return Ok(());
-        }
-        Err(format!("birdc {}: {said}; look whether BIRD runs", words.join(" ")).into())
-    }
+    Err(format!("birdc {}: {said}; look whether BIRD runs", words.join(" ")).into())
 }

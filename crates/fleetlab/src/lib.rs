@@ -13,7 +13,8 @@
 //!
 //! - which events there are: [`event`]
 //! - what was sent and what came: [`traffic`]; what that says: [`count`]
-//! - the place: [`site`], [`node`], the daemon's configuration: [`bird`]
+//! - the place: [`site`], [`node`], the daemon: [`daemon`],
+//!   [`bird`], [`frr`]
 //! - when the spreader noticed: [`notice`]; its group of next hops: [`resilient`]
 //! - one event after another: [`measure`]; what is written and shown: [`result`], [`page`]
 //!
@@ -22,7 +23,9 @@
 
 pub mod bird;
 pub mod count;
+pub mod daemon;
 pub mod event;
+pub mod frr;
 pub mod measure;
 pub mod node;
 pub mod notice;
@@ -39,3 +42,5 @@ pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// The network behind the nodes, and the sink's address in it.
 pub const SERVICE: &str = "203.0.113.0/24";
+/// Other routes that a node announces have 32 bits of this network.
+pub(crate) const OTHERS: &str = "100.64.0.0/10";

@@ -9,6 +9,7 @@ use host::cleanup::{self, Interrupted};
 
 use crate::Failure;
 use crate::count::figures;
+use crate::daemon::Kind;
 use crate::event::{Event, State};
 use crate::program::{pause, wait};
 use crate::result::{FleetLab, Run, SCHEMA};
@@ -21,6 +22,8 @@ pub const MOST_NODES: u8 = 8;
 const LEAD: Duration = Duration::from_millis(300);
 /// The spreader may take so long to change its route.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// A sender that is kept from running for so long, ns, says that daemons are, too.
+const STILL: u64 = 100_000_000;
 /// Source ports begin at random among so many, above those that need rights.
 const PORTS: usize = 20_000;
 
@@ -41,6 +44,8 @@ pub struct Options {
     pub events: Vec<Event>,
     /// Whether the spreader has a resilient group of next hops.
     pub resilient: bool,
+    /// The daemon of the spreader and of all nodes.
+    pub daemon: Kind,
     /// The engine of all nodes; `corelane run` chooses when there is none.
     pub engine: Option<String>,
     /// How long flows are watched after an event.
@@ -63,6 +68,7 @@ pub fn measure(options: &Options, environment: Environment) -> Result<FleetLab, 
         nodes: options.nodes,
         flows: options.flows,
         frames_per_second: options.rate,
+        daemon: options.daemon,
         resilient: options.resilient,
         engine: options.engine.clone(),
         runs: Vec::new(),
@@ -108,6 +114,12 @@ fn one(site: &mut Site, node: usize, event: Event, watch: Duration) -> Result<Ru
     let to = now();
     let window = site.traffic.window(from, to);
     let by_kernel = site.forwarded_by_kernel()?.saturating_sub(kernel);
+    if window.pause > STILL {
+        let still = window.pause / 1_000_000;
+        note.get_or_insert_with(|| {
+            format!("the machine was others' for {still} ms, and BFD waits 300 ms: repeat it")
+        });
+    }
     let found = figures(&window.flows, at, number);
     let milliseconds = |ns: u64| ns as f64 / 1e6;
     let since = |moment: Option<u64>| moment.map(|moment| milliseconds(moment - at));

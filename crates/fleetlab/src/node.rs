@@ -3,9 +3,8 @@
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
@@ -15,16 +14,16 @@ use host::namespace::OnFailure;
 use host::process::{Group, Signal, signal, silent};
 
 use crate::Failure;
-use crate::bird::{self, Bird};
+use crate::daemon::{Daemon, Kind, drain_file, tool};
 use crate::event::{Event, State};
-use crate::program::{pause, run, start, wait};
+use crate::program::{ended_well, pause, run, start, wait};
 
 /// How long Corelane may take until it is ready, or until it has ended.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// The kernel's forwarding.
 const FORWARDING: &str = "net.ipv4.ip_forward";
 /// A route comes and goes so often, and stays for so long each time.
-const FLAPS: u32 = 5;
+const FLAPS: usize = 5;
 const FLAP: Duration = Duration::from_millis(200);
 /// So many other routes come and go, so often.
 const CHURN: u32 = 2000;
@@ -42,7 +41,8 @@ pub struct Node {
     engine: Option<String>,
     files: PathBuf,
     corelane: Option<Group>,
-    bird: Option<Bird>,
+    kind: Kind,
+    daemon: Option<Daemon>,
     namespace: Namespace,
 }
 
@@ -57,24 +57,22 @@ impl Node {
         files: PathBuf,
         program: &Path,
         engine: Option<&str>,
+        kind: Kind,
     ) -> Result<Self, Failure> {
-        fs::create_dir(&files)?;
-        let drain = files.join("drain.conf");
+        let at_daemon = files.join(kind.to_string());
+        fs::create_dir_all(&at_daemon)?;
+        let drain = drain_file(&at_daemon);
         fs::write(&drain, "define corelane_draining = false;\n")?;
         fs::write(
             files.join("corelane.toml"),
             format!(
                 "ports = [\"r0\", \"r1\"]\nmetrics = \"\"\ntable-words = 131072\n\
-                 vrf-words = 8192\ndrain-routing = \"bird\"\ndrain-bird-file = \"{}\"\n\
+                 vrf-words = 8192\ndrain-routing = \"{kind}\"\ndrain-bird-file = \"{}\"\n\
                  drain-quiet-seconds = 1\ndrain-limit-seconds = 10\n",
                 drain.display()
             ),
         )?;
-        tool(
-            &files,
-            "birdc",
-            &format!("-s {}", files.join("bird.ctl").display()),
-        )?;
+        tool(kind, &files, &at_daemon)?;
         let mut node = Self {
             number,
             state: State::Whole,
@@ -82,7 +80,8 @@ impl Node {
             engine: engine.map(str::to_owned),
             files,
             corelane: None,
-            bird: None,
+            kind,
+            daemon: None,
             namespace: namespace.clone(),
         };
         node.begin()?;
@@ -110,7 +109,7 @@ impl Node {
             Event::Dead => {
                 self.namespace.set(FORWARDING, "0")?;
                 self.kill();
-                self.bird()?.signal(Signal::STOP)?;
+                self.daemon()?.signal(Signal::STOP)?;
                 None
             }
             Event::LinkDown => {
@@ -143,7 +142,7 @@ impl Node {
             State::Killed => self.corelane = Some(self.run(&[])?),
             State::Dead => {
                 self.namespace.set(FORWARDING, "1")?;
-                self.bird()?.signal(Signal::CONT)?;
+                self.daemon()?.signal(Signal::CONT)?;
                 self.corelane = Some(self.run(&[])?);
             }
             State::Cut => drop(self.namespace.ip("link set r0 up")?),
@@ -178,31 +177,29 @@ impl Node {
     /// Starts what it runs.
     fn begin(&mut self) -> Result<(), Failure> {
         self.corelane = Some(self.run(&[])?);
-        let text = bird::node(self.number, &self.files.join("drain.conf"));
-        self.bird = Some(Bird::start(&self.namespace, &self.files, &text)?);
+        let files = self.files.join(self.kind.to_string());
+        let daemon = Daemon::of_node(self.kind, &self.namespace, &files, self.number)?;
+        self.daemon = Some(daemon);
         Ok(())
     }
 
-    fn bird(&self) -> Result<&Bird, Failure> {
+    fn daemon(&self) -> Result<&Daemon, Failure> {
         let none = || format!("no daemon runs in node{}; it was removed", self.number);
-        Ok(self.bird.as_ref().ok_or_else(none)?)
+        Ok(self.daemon.as_ref().ok_or_else(none)?)
     }
 
     fn remove(&mut self) -> Result<Option<String>, Failure> {
-        let daemon = self.bird.take().map(|bird| bird.group);
-        let mut is_well = true;
-        for mut group in daemon.into_iter().chain(self.corelane.take()) {
-            signal(group.leader.id(), Signal::TERM)?;
-            is_well &= ended_well(&mut group)?;
+        let mut is_well = self.daemon.take().map_or(Ok(true), Daemon::end)?;
+        if let Some(mut corelane) = self.corelane.take() {
+            signal(corelane.leader.id(), Signal::TERM)?;
+            is_well &= ended_well(&mut corelane)?;
         }
         Ok((!is_well).then(|| "a program of the node did not end well".to_owned()))
     }
 
     fn flap(&self) -> Result<Option<String>, Failure> {
-        for _ in 0..FLAPS {
-            self.bird()?.tell(&["disable", "service"])?;
-            pause(FLAP)?;
-            self.bird()?.tell(&["enable", "service"])?;
+        for has in [false, true].repeat(FLAPS) {
+            self.daemon()?.have_route(self.number, has)?;
             pause(FLAP)?;
         }
         Ok(None)
@@ -295,30 +292,4 @@ impl Node {
             _ => Err(format!("corelane {name} in node{}: {status}: {said}", self.number).into()),
         }
     }
-}
-
-/// Waits until it has ended: with success?
-fn ended_well(group: &mut Group) -> Result<bool, Failure> {
-    let mut status = None;
-    wait(PATIENCE, || {
-        status = group.ended();
-        Ok(status.is_some())
-    })?;
-    Ok(status.is_some_and(|status| status.success()))
-}
-
-/// Writes a program that is the real one of this name with more words: the daemon that listens in
-/// this directory is then found as the one of a machine is.
-fn tool(files: &Path, name: &str, words: &str) -> Result<(), Failure> {
-    let mut which = Command::new("sh");
-    let (_, real) = run(which.args(["-c", &format!("command -v {name}")]), PATIENCE)?;
-    if real.is_empty() {
-        return Err(format!("there is no {name}; install bird2").into());
-    }
-    let file = files.join(name);
-    fs::write(&file, format!("#!/bin/sh\nexec {real} {words} \"$@\"\n"))?;
-    Ok(fs::set_permissions(
-        file,
-        fs::Permissions::from_mode(0o755),
-    )?)
 }

@@ -83,13 +83,37 @@ impl Notices {
 /// changed.
 fn about(line: &str, node: u8) -> Option<u64> {
     let mut words = line.splitn(3, ' ');
-    let seconds: u64 = words.next()?.parse().ok()?;
-    let microseconds: u64 = words.next()?.parse().ok()?;
-    let rest = words.next()?;
+    let (first, second, rest) = (words.next()?, words.next()?, words.next()?);
+    let is_about = |name: &str| rest.contains(name) && rest.contains(SERVICE);
     let session = format!("node{node}: State changed");
-    let channel = format!("node{node}.ipv4 ");
-    let says = rest.contains(&session) || (rest.contains(&channel) && rest.contains(SERVICE));
-    says.then_some(seconds * 1_000_000_000 + microseconds * 1000)
+    if rest.contains(&session) || is_about(&format!("node{node}.ipv4 ")) {
+        let (seconds, microseconds): (u64, u64) = (first.parse().ok()?, second.parse().ok()?);
+        return Some(seconds * 1_000_000_000 + microseconds * 1000);
+    }
+    let peer = format!("198.18.{node}.2");
+    let is_session = rest.contains("%ADJCHANGE") && rest.contains(&peer);
+    (is_session || is_about(&peer)).then(|| utc(first, second))?
+}
+
+/// `2026/11/26 16:53:54.208924`, as FRR writes it, in ns since 1970.
+fn utc(date: &str, time: &str) -> Option<u64> {
+    let numbers = |text: &str, by: char| -> Option<Vec<u64>> {
+        text.split(by).map(|number| number.parse().ok()).collect()
+    };
+    let (time, microseconds) = time.split_once('.')?;
+    let (date, time) = (numbers(date, '/')?, numbers(time, ':')?);
+    let [year, month, day]: [u64; 3] = date.try_into().ok()?;
+    let [hour, minute, second]: [u64; 3] = time.try_into().ok()?;
+    // Years begin in March, so that a leap day is the last of its year.
+    let (year, month) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
+    let leaps = year / 4 - year / 100 + year / 400;
+    let days = 365 * year + leaps + (153 * month + 2) / 5 + day - 719_469;
+    let seconds = 60 * (60 * (24 * days + hour) + minute) + second;
+    Some(seconds * 1_000_000_000 + microseconds.parse::<u64>().ok()? * 1000)
 }
 
 #[cfg(test)]

@@ -77,10 +77,11 @@ fn table(lab: &FleetLab) -> Table {
     }
     let spacing = f64::from(lab.flows) * 1000.0 / f64::from(lab.frames_per_second);
     table.caption(format!(
-        "Medians, and the least to the most of the runs. {} nodes{}, {} flows, {} frames a second; \
+        "Medians, and the least to the most of the runs. {} nodes with {}{}, {} flows, {} frames a second; \
          a flow has a frame each {spacing:.0} ms. The last column is the share of frames that kernels \
          forwarded.",
         lab.nodes,
+        lab.daemon.to_string().to_uppercase(),
         if lab.resilient { " in a resilient group" } else { "" },
         lab.flows,
         lab.frames_per_second,

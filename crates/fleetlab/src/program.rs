@@ -11,6 +11,8 @@ use host::process::{Group, end_with_thread};
 
 use crate::Failure;
 
+/// How long a program may take to end.
+const END: Duration = Duration::from_mins(1);
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -67,6 +69,16 @@ pub(crate) fn start(command: &mut Command) -> Result<Group, Failure> {
     let program = command.get_program().display().to_string();
     Group::start(end_with_thread(command))
         .map_err(|error| format!("running {program}: {error}; install it").into())
+}
+
+/// Waits until it has ended: with success?
+pub(crate) fn ended_well(group: &mut Group) -> Result<bool, Failure> {
+    let mut status = None;
+    wait(END, || {
+        status = group.ended();
+        Ok(status.is_some())
+    })?;
+    Ok(status.is_some_and(|status| status.success()))
 }
 
 /// A file without a name.

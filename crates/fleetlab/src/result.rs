@@ -3,6 +3,7 @@
 use host::Environment;
 use serde::Serialize;
 
+use crate::daemon::Kind;
 use crate::event::Event;
 
 /// Name and version of the JSON form.
@@ -23,6 +24,8 @@ pub struct FleetLab {
     pub flows: u16,
     /// All flows together.
     pub frames_per_second: u32,
+    /// The daemon of the spreader and of all nodes.
+    pub daemon: Kind,
     /// Whether the spreader had a resilient group of next hops.
     pub resilient: bool,
     /// The engine that was asked for; `null` when each node chose.

@@ -12,8 +12,8 @@ use host::bed::{Bed, Plan, side};
 use host::offload::Offload;
 use host::temporary::{self, Directory};
 
-use crate::bird::{self, Bird};
 use crate::count::{carriers, figures};
+use crate::daemon::{Daemon, log};
 use crate::measure::Options;
 use crate::node::Node;
 use crate::notice::Notices;
@@ -37,7 +37,7 @@ pub struct Site {
     /// What the spreader noticed.
     pub notices: Notices,
     group: Option<Arc<Resilient>>,
-    _spreader: Bird,
+    _spreader: Daemon,
     _bed: Bed,
     _files: Directory,
 }
@@ -46,21 +46,20 @@ impl Site {
     /// Lays the cables, starts all programs, and the traffic from the source port `port` on.
     ///
     /// # Errors
-    /// Without root, `ip` or BIRD, or when a program does not start.
+    /// Without root, `ip` or the daemon, or when a program does not start.
     pub fn lay(options: &Options, port: u16) -> Result<Self, Failure> {
         temporary::sweep_leftovers();
         let files = Directory::new("fleetlab")?;
         let bed = plan(options.nodes).lay()?;
         let at_spreader = files.path().join("spreader");
         std::fs::create_dir(&at_spreader)?;
-        let log = at_spreader.join("log");
+        let log = log(&at_spreader);
         let spreader = bed.namespace("spreader")?;
         let group = options
             .resilient
             .then(|| Arc::new(Resilient::new(spreader)));
         let notices = Notices::start(spreader, &log, group.clone())?;
-        let text = bird::spreader(options.nodes, &log);
-        let daemon = Bird::start(spreader, &at_spreader, &text)?;
+        let daemon = Daemon::of_spreader(options.daemon, spreader, &at_spreader, options.nodes)?;
         let (mut nodes, mut sinks) = (Vec::new(), Vec::new());
         for number in 1..=options.nodes {
             let name = format!("node{number}");
@@ -71,6 +70,7 @@ impl Site {
                 files.path().join(&name),
                 &options.program,
                 options.engine.as_deref(),
+                options.daemon,
             )?);
             let sink = bed.namespace(&format!("sink{number}"))?;
             sinks.push(sink.enter(traffic::sink)??);

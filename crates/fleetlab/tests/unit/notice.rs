@@ -36,6 +36,21 @@ fn a_line_counts_when_it_is_about_the_nodes_session_or_route() {
             1,
             None,
         ),
+        (
+            "2026/11/26 16:08:16.418379 BGP: [PX] %ADJCHANGE: neighbor 198.18.1.2(node1) Down",
+            1,
+            at,
+        ),
+        (
+            "2026/11/26 16:08:16.418379 BGP: [PX] 198.18.1.2(node1) rcvd 203.0.113.0/24 IPv4",
+            1,
+            at,
+        ),
+        (
+            "2026/11/26 16:08:16.418379 BGP: [PX] 198.18.1.2(node1) rcvd 203.0.113.0/24 IPv4",
+            2,
+            None,
+        ),
         ("BIRD started", 1, None),
         ("", 1, None),
     ] {
