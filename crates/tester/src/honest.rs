@@ -5,6 +5,7 @@
 //! 8219 §9.2.1 demands twice the rate in a loop for its DNS test; we take over the factor for
 //! "clean", call it "marked" down to 1.1, and below that give only a lower bound.
 
+use report::units::FramesPerSecond;
 use serde::{Deserialize, Serialize};
 
 use crate::search::Limit;
@@ -84,7 +85,10 @@ pub fn grade(
         return (Grade::Noisy, noise.to_owned());
     }
     let most = upper_bound(rate, selftest).map_or(String::new(), |most| {
-        format!("; without the tester's share of a core the device does at most {most:.0} frames/s")
+        format!(
+            "; without the tester's share of a core the device does at most {}",
+            FramesPerSecond(most)
+        )
     });
     let words = format!("the self-test reaches {factor:.1} times the result{most}");
     if factor >= CLEAN {

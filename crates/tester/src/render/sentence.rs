@@ -1,4 +1,4 @@
-//! A result in one sentence.
+//! A result in two sentences: the figure with its verdict, and why.
 
 use report::capital;
 use report::units::FramesPerSecond;
@@ -7,9 +7,9 @@ use super::cells::{nanoseconds, time};
 use crate::honest::Grade;
 use crate::result::{Details, Entry};
 
-/// One row in a sentence.
+/// What a row says.
 pub fn sentence(entry: &Entry) -> String {
-    let what = format!("{} at {}", entry.test.name(), entry.label);
+    let what = format!("{} at {}", capital(&entry.test.name()), entry.label);
     let figure = match (&entry.details, entry.frames_per_second) {
         (_, None) => return format!("{what}: no valid number. {}.", capital(&entry.because)),
         (Details::Latency { points }, Some(_)) => points
@@ -46,8 +46,8 @@ pub fn sentence(entry: &Entry) -> String {
         _ => "",
     };
     format!(
-        "{what}:{mark} {figure}; {}: {}.",
+        "{what}:{mark} {figure}, {}. {}.",
         entry.verdict.word(),
-        entry.because
+        capital(&entry.because)
     )
 }

@@ -21,7 +21,7 @@ fn what_the_tester_may_have_taken_is_printed() {
     assert!((upper_bound(1.0e6, 5.0e6).unwrap() - 1.25e6).abs() < 1e-3);
     assert_eq!(upper_bound(1.0e6, 1.0e6), None);
     let (_, words) = grade(1.0e6, Some(5.0e6), Limit::Device, None);
-    assert!(words.contains("at most 1250000 frames/s"), "{words}");
+    assert!(words.contains("at most 1.25 M frames/s"), "{words}");
 }
 
 #[test]
