@@ -141,14 +141,14 @@ impl<'a> Session<'a> {
     }
 
     /// What a longer trial says of a rate: it passes where the device gives out at least `least`
-    /// frames/s. That it loses nothing, shorter trials say.
+    /// frames/s and loses nothing; where others had a core that was needed, shorter trials say that.
     pub(crate) fn long_outcome(&mut self, rate: (f64, f64), seconds: f64) -> TrialOutcome<f64> {
         if self.is_late() {
             return TrialOutcome::Stop;
         }
         match self.long_trial(rate, seconds, "search") {
             None => TrialOutcome::Stop,
-            Some(trial) if trial.gives_out(rate.1) => TrialOutcome::Pass,
+            Some(trial) if trial.gives_out(rate.1) && !trial.lost_by_itself() => TrialOutcome::Pass,
             // A buffer that fills is no frame lost, but given out later.
             Some(trial) if trial.validity.counts() => TrialOutcome::Fail {
                 carried: Some(trial.forwarded_each()),

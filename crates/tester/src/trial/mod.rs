@@ -210,6 +210,11 @@ impl Trial {
         self.validity.counts() && self.disturbance().is_beside_the_point(lost, sent)
     }
 
+    /// Whether frames were lost while nobody else had a core that was needed.
+    pub(crate) fn lost_by_itself(&self) -> bool {
+        self.validity == Validity::Valid && self.counts.lost > 0
+    }
+
     /// Whether the device's buffer filled all the while, by more than a share of the trial: then
     /// the last frame is among the latest. A device that was held up for once is not meant.
     pub fn fills(&self, share: f64) -> bool {
