@@ -75,7 +75,9 @@ pub(crate) fn measure(
             transfers.left_out.extend(failed);
             let mut rows = rows(*case, &names, &rounds, seed);
             if count != pace.rounds {
-                rows.iter_mut().for_each(|row| row.rounds = Some(count));
+                for row in &mut rows {
+                    row.rounds = Some(count);
+                }
             }
             transfers.rows.extend(rows);
         }

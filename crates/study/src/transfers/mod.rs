@@ -93,8 +93,8 @@ fn against(
     let stolen =
         |sample: &Option<Sample>| sample.is_some_and(|sample| sample.carried.steal > NOISY_STEAL);
     let ratio = |(one, other): (&Option<Sample>, &Option<Sample>)| {
-        let under = rate(other);
-        (under > 0.0).then(|| (rate(one) / under, stolen(one) || stolen(other)))
+        let under = rate(other.as_ref());
+        (under > 0.0).then(|| (rate(one.as_ref()) / under, stolen(one) || stolen(other)))
     };
     let ratios: Vec<_> = rounds.pairs(device, other).filter_map(ratio).collect();
     let judged = figures::judge(&ratios, rounds.count(), seed);
@@ -103,7 +103,7 @@ fn against(
 }
 
 /// A transfer that failed carried nothing.
-fn rate(sample: &Option<Sample>) -> f64 {
+fn rate(sample: Option<&Sample>) -> f64 {
     sample.map_or(0.0, |sample| sample.carried.payload_bits_per_second)
 }
 
@@ -116,7 +116,7 @@ fn rows(key: Case, devices: &[&str], rounds: &Rounds<Option<Sample>>, seed: u64)
             let values: Vec<f64> = samples.iter().filter_map(of).collect();
             (!values.is_empty()).then(|| figures::median(&values))
         };
-        let rates = rounds.values(device, rate);
+        let rates = rounds.values(device, |sample| rate(sample.as_ref()));
         let (low, high) = figures::range(&rates);
         let against_linux = linux
             .filter(|&linux| linux != device)
