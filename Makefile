@@ -1,6 +1,6 @@
 # Two commands matter: `make study` and `make test`. The rest serves those who change the code.
 .DEFAULT_GOAL := study
-.PHONY: site reference schemas prove dist soak verify-frames explain-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-builds bench-budget bench-router bench-tester bench-scale bench-bgp-reset bench-capture bench-takeover bench-trace-long bench-spread
+.PHONY: fleet site reference schemas prove dist soak verify-frames explain-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-builds bench-budget bench-router bench-tester bench-scale bench-bgp-reset bench-capture bench-takeover bench-trace-long bench-spread
 
 # What there is to make, from the comments of this file.
 help:
@@ -123,6 +123,12 @@ bench-takeover: export CORELANE_TAKE_OVERS = $(or $(COUNT),1000)
 bench-takeover:
 	@scripts/setup test
 	cargo test --release --locked -p corelane --test main -- --test-threads 1 --nocapture router::take_overs
+
+# What each event of a fleet costs: four nodes behind a resilient spreader, each event a hundred times.
+# Needs root; an hour. Leaves fleet.html and fleet.json. Options go in ARGS: make fleet ARGS=--quick
+fleet: build
+	@scripts/setup test
+	$(CORELANE) lab fleet --nodes 4 --resilient --repetitions 100 --json fleet.json --html fleet.html $(ARGS)
 
 # The memory that threads share, under Miri: readers of tables while they change, and the pools of
 # frames. Needs nightly's miri.

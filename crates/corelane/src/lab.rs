@@ -36,8 +36,8 @@ struct Fleet {
     #[arg(long, value_name = "N", default_value_t = 2,
         value_parser = clap::value_parser!(u8).range(2..=i64::from(MOST_NODES)))]
     nodes: u8,
-    /// Events, in their order, separated by commas: drain, undrain, take-over, kill, dead, link-down,
-    /// remove, add, flap, churn [default: all]
+    /// Events, in their order, separated by commas: drain, undrain, take-over, kill, hang, restart,
+    /// daemon-kill, dead, link-down, remove, add, flap, churn [default: all]
     #[arg(long = "event", value_name = "NAME,...", value_delimiter = ',')]
     events: Vec<Event>,
     /// How often each event is measured [default: 5; with --quick: 1]

@@ -180,13 +180,14 @@ fn nodes_and_links_and_routes_come_and_go() {
         return;
     }
     let before = overrun();
-    let value = measured("--quick --event link-down,remove,add,flap,churn");
-    for event in ["add", "churn"] {
+    let value =
+        measured("--quick --event link-down,remove,add,flap,churn,hang,restart,daemon-kill");
+    for event in ["add", "churn", "hang"] {
         if let Some(run) = undisturbed(&value, event) {
             nothing_lost(run, before);
         }
     }
-    for event in ["link-down", "remove", "add", "flap"] {
+    for event in ["link-down", "remove", "add", "flap", "daemon-kill"] {
         let run = of(&value, event);
         assert!(run["moved"].as_u64() > Some(0), "{run}");
         assert!(run["rerouted_ms"].as_f64() > Some(0.0), "{run}");

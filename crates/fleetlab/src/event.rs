@@ -18,6 +18,12 @@ pub enum Event {
     TakeOver,
     /// SIGKILL of Corelane; its kernel forwards.
     Kill,
+    /// SIGSTOP of Corelane; its programs in the kernel go on.
+    Hang,
+    /// Corelane ends in order and starts again, without a take-over.
+    Restart,
+    /// SIGKILL of the daemon; Corelane forwards.
+    DaemonKill,
     /// Corelane, the daemon and the kernel's forwarding stop without a word; the links stay up.
     Dead,
     /// The link to the spreader goes down.
@@ -41,6 +47,10 @@ pub enum State {
     Drained,
     /// Its kernel forwards, without Corelane.
     Killed,
+    /// It forwards, and Corelane answers nobody.
+    Hung,
+    /// It forwards, and nobody announces it.
+    Unannounced,
     /// It does nothing.
     Dead,
     /// Its link to the spreader is down.
@@ -50,11 +60,14 @@ pub enum State {
 }
 
 /// Each event, and what a table calls it.
-const ALL: [(Event, &str, &str); 10] = [
+const ALL: [(Event, &str, &str); 13] = [
     (Event::Drain, "drain", "node drained"),
     (Event::Undrain, "undrain", "node undrained"),
     (Event::TakeOver, "take-over", "take-over"),
     (Event::Kill, "kill", "Corelane killed"),
+    (Event::Hang, "hang", "Corelane hung"),
+    (Event::Restart, "restart", "Corelane restarted"),
+    (Event::DaemonKill, "daemon-kill", "daemon killed"),
     (Event::Dead, "dead", "node dead"),
     (Event::LinkDown, "link-down", "link down"),
     (Event::Remove, "remove", "node removed"),
@@ -95,10 +108,17 @@ impl Event {
         match self {
             Self::Drain => State::Drained,
             Self::Kill => State::Killed,
+            Self::Hang => State::Hung,
+            Self::DaemonKill => State::Unannounced,
             Self::Dead => State::Dead,
             Self::LinkDown => State::Cut,
             Self::Remove => State::Removed,
-            Self::Undrain | Self::TakeOver | Self::Add | Self::Flap | Self::Churn => State::Whole,
+            Self::Undrain
+            | Self::TakeOver
+            | Self::Restart
+            | Self::Add
+            | Self::Flap
+            | Self::Churn => State::Whole,
         }
     }
 }
@@ -106,7 +126,7 @@ impl Event {
 impl State {
     /// Whether flows go by a node in this state.
     pub fn carries(self) -> bool {
-        matches!(self, Self::Whole | Self::Killed)
+        matches!(self, Self::Whole | Self::Killed | Self::Hung)
     }
 }
 

@@ -106,6 +106,20 @@ impl Node {
                 self.kill();
                 None
             }
+            Event::Hang => {
+                self.signal(Signal::STOP)?;
+                None
+            }
+            Event::Restart => {
+                let note = self.end_corelane()?;
+                self.corelane = Some(self.run(&[])?);
+                note
+            }
+            Event::DaemonKill => {
+                // The group is killed when it is dropped.
+                self.daemon = None;
+                None
+            }
             Event::Dead => {
                 self.namespace.set(FORWARDING, "0")?;
                 self.kill();
@@ -140,6 +154,8 @@ impl Node {
             State::Whole => {}
             State::Drained => drop(self.verb("undrain")?),
             State::Killed => self.corelane = Some(self.run(&[])?),
+            State::Hung => self.signal(Signal::CONT)?,
+            State::Unannounced => self.announce()?,
             State::Dead => {
                 self.namespace.set(FORWARDING, "1")?;
                 self.daemon()?.signal(Signal::CONT)?;
@@ -177,10 +193,22 @@ impl Node {
     /// Starts what it runs.
     fn begin(&mut self) -> Result<(), Failure> {
         self.corelane = Some(self.run(&[])?);
+        self.announce()
+    }
+
+    /// Starts the daemon.
+    fn announce(&mut self) -> Result<(), Failure> {
         let files = self.files.join(self.kind.to_string());
         let daemon = Daemon::of_node(self.kind, &self.namespace, &files, self.number)?;
         self.daemon = Some(daemon);
         Ok(())
+    }
+
+    /// Sends Corelane a signal.
+    fn signal(&self, which: Signal) -> Result<(), Failure> {
+        let corelane = self.corelane.as_ref().ok_or("Corelane does not run")?;
+        let sent = signal(corelane.leader.id(), which);
+        Ok(sent.map_err(|error| format!("a signal to Corelane: {error}; did it end?"))?)
     }
 
     fn daemon(&self) -> Result<&Daemon, Failure> {
@@ -189,12 +217,17 @@ impl Node {
     }
 
     fn remove(&mut self) -> Result<Option<String>, Failure> {
-        let mut is_well = self.daemon.take().map_or(Ok(true), Daemon::end)?;
-        if let Some(mut corelane) = self.corelane.take() {
-            signal(corelane.leader.id(), Signal::TERM)?;
-            is_well &= ended_well(&mut corelane)?;
-        }
-        Ok((!is_well).then(|| "a program of the node did not end well".to_owned()))
+        let is_well = self.daemon.take().map_or(Ok(true), Daemon::end)?;
+        let note = self.end_corelane()?;
+        Ok(note.or_else(|| (!is_well).then(|| "the daemon did not end well".to_owned())))
+    }
+
+    /// Has Corelane end in order.
+    fn end_corelane(&mut self) -> Result<Option<String>, Failure> {
+        self.signal(Signal::TERM)?;
+        let ended = self.corelane.take();
+        let is_well = ended.map_or(Ok(true), |mut corelane| ended_well(&mut corelane))?;
+        Ok((!is_well).then(|| "Corelane did not end well".to_owned()))
     }
 
     fn flap(&self) -> Result<Option<String>, Failure> {
