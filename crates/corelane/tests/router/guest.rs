@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 
 use super::kernels::Guest as Process;
 use super::lab::text;
+use crate::pages::repository;
 
 const PROGRAM: &str = "qemu-system-x86_64";
 /// What the tests need of the kernel, as Debian has it: as modules.
@@ -68,6 +69,10 @@ impl Machine {
             for library in libraries(program) {
                 copy(&root, &library);
             }
+        }
+        // Documents are held against these.
+        for schema in fs::read_dir(repository().join("docs/schemas")).unwrap() {
+            copy(&root, &schema.unwrap().path());
         }
         let busybox = fs::canonicalize("/usr/bin/busybox").unwrap();
         fs::create_dir_all(root.join("bin")).unwrap();
