@@ -11,6 +11,7 @@
 //! the cores, each alone in the same round.
 
 use figures::{Estimate, Judged, Weak, judge};
+use report::units::FramesPerSecond;
 use serde::{Deserialize, Serialize};
 
 use crate::honest::{self, Grade};
@@ -85,6 +86,25 @@ pub fn label(size: &str, cores: &[u32]) -> String {
     match cores {
         [core] => format!("{size} on core {core}"),
         cores => format!("{size} on {} cores", cores.len()),
+    }
+}
+
+/// The entry of a search beside what came through in a `closed_loop` on the same cores, frames/s: less
+/// than half of that is no rate of theirs.
+pub fn beside_closed_loop(entry: Entry, closed_loop: f64) -> Entry {
+    let low = entry.frames_per_second;
+    let Some(rate) = low.filter(|rate| 2.0 * rate < closed_loop) else {
+        return entry;
+    };
+    Entry {
+        frames_per_second: None,
+        verdict: Grade::Invalid,
+        because: format!(
+            "only {} held, and {} came through in a closed loop: others had the cores; run it again",
+            FramesPerSecond(rate),
+            FramesPerSecond(closed_loop)
+        ),
+        ..entry
     }
 }
 

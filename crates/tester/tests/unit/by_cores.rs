@@ -43,6 +43,26 @@ fn of(cores: &[u32], without: f64, rounds: [f64; 5]) -> Entry {
     row("64", cores, Some(without), searches.to_vec(), 1).unwrap()
 }
 
+#[test]
+fn a_rate_far_below_the_closed_loop_is_none() {
+    let entry = beside_closed_loop(search(Some(593.0)), 1e6);
+    assert_eq!(
+        (entry.frames_per_second, entry.verdict),
+        (None, Grade::Invalid)
+    );
+    assert!(
+        entry.because.contains("593 frames/s held, and 1.00 M"),
+        "{}",
+        entry.because
+    );
+    let row = row("64", &[0], Some(2e6), vec![entry], 1).unwrap();
+    assert_eq!((row.frames_per_second, row.verdict), (None, Grade::Invalid));
+    let usual = search(Some(0.8e6));
+    assert_eq!(beside_closed_loop(usual.clone(), 1e6), usual);
+    let none = search(None);
+    assert_eq!(beside_closed_loop(none.clone(), 1e6), none);
+}
+
 fn report(results: Vec<Entry>) -> Report {
     Report {
         schema: SCHEMA.to_owned(),
