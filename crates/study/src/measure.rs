@@ -94,7 +94,7 @@ pub fn study(choice: &Choice, effort: Effort, seed: u64) -> Result<Study, Error>
         ..Pace::within(time, rounds, cases.len() * engines.len())
     };
     study.transfers = transfers::measure::measure(&engines, &cases, &choice.cores, pace, seed)?;
-    match pictures::take(&choice.cores, seed) {
+    match pictures::take(&choice.cores, effort.picture, seed) {
         Ok(pictures) => study.traces = pictures,
         Err(reason) => study.left_out.push(reason),
     }

@@ -23,8 +23,6 @@ use tracer::analyse::Analysis;
 use tracer::record::{self, Options};
 use tracer::summary::Summary;
 
-/// How long each trace counts.
-const LENGTH: Duration = Duration::from_millis(600);
 /// Routes in the table: the pictures are about the lock, not about the table's size.
 const ROUTES: usize = 20_000;
 /// Frames replayed.
@@ -45,8 +43,8 @@ pub(crate) struct Picture {
     pub(crate) timeline: String,
 }
 
-/// Takes the pictures, or says in a sentence why there are none.
-pub(crate) fn take(cores: &[CoreId], seed: u64) -> Result<Vec<Picture>, String> {
+/// Takes the pictures, each of such a `length`, or says in a sentence why there are none.
+pub(crate) fn take(cores: &[CoreId], length: Duration, seed: u64) -> Result<Vec<Picture>, String> {
     let explain = |error: Error| format!("No traces were taken: {error}.");
     let Some(two) = cores.get(..2) else {
         return Err("No traces were taken: they compare one core with two.".to_owned());
@@ -56,7 +54,7 @@ pub(crate) fn take(cores: &[CoreId], seed: u64) -> Result<Vec<Picture>, String> 
             "No traces were taken: the profiler needs root (`sudo corelane study`).".to_owned(),
         );
     }
-    let traffic = Traffic::new(two, seed).map_err(explain)?;
+    let traffic = Traffic::new(two, length, seed).map_err(explain)?;
     [
         (
             "One core: the worker runs without a break",
@@ -86,10 +84,11 @@ pub(crate) fn take(cores: &[CoreId], seed: u64) -> Result<Vec<Picture>, String> 
 struct Traffic {
     setting: Setting,
     frames: Arc<Replay>,
+    length: Duration,
 }
 
 impl Traffic {
-    fn new(cores: &[CoreId], seed: u64) -> Result<Self, Error> {
+    fn new(cores: &[CoreId], length: Duration, seed: u64) -> Result<Self, Error> {
         let mut prefixes = fib::generated::internet(seed);
         prefixes.v4.truncate(ROUTES);
         prefixes.v6.clear();
@@ -104,6 +103,7 @@ impl Traffic {
         Ok(Self {
             setting: Setting::new(cores, &Arc::new(routes), seed),
             frames: Arc::new(frames),
+            length,
         })
     }
 
@@ -121,7 +121,7 @@ impl Traffic {
         let trial = Trial {
             cores,
             frames: &self.frames,
-            duration: LENGTH,
+            duration: self.length,
             route_changes_per_second: 0,
         };
         // A lock that is mostly polled for is known by where its waiters sleep.

@@ -63,6 +63,8 @@ pub struct Effort {
     /// Which transfers between hosts are made, in as many rounds as full ones; those that the answer
     /// is of in as many as all.
     pub(crate) extent: Extent,
+    /// How long a trace counts of which a picture is made.
+    pub(crate) picture: Duration,
 }
 
 impl Effort {
@@ -74,6 +76,7 @@ impl Effort {
         sizes: &SEARCHED,
         routes: 100_000,
         extent: Extent::Ordinary,
+        picture: Duration::from_millis(200),
     };
     /// Enough for speed-ups with an interval.
     pub const THOROUGH: Self = Self {
@@ -83,6 +86,7 @@ impl Effort {
         sizes: &FRAME_SIZES,
         routes: usize::MAX,
         extent: Extent::All,
+        picture: Duration::from_millis(600),
     };
 }
 

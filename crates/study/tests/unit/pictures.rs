@@ -1,6 +1,7 @@
 //! Of `study/src/pictures.rs`.
 
 use super::*;
+use crate::plan::Effort;
 
 #[test]
 fn the_lock_is_named_where_there_is_one() {
@@ -21,12 +22,12 @@ fn the_lock_is_named_where_there_is_one() {
     // Without optimisation so much is done outside the lock that what it costs lies about where
     // a lock begins to matter.
     let unnamed = |picture: &Picture| !picture.trace.locks.iter().any(|lock| lock.blamed);
-    let mut pictures = take(&cores, 1).expect("root may take traces");
+    let mut pictures = take(&cores, Effort::THOROUGH.picture, 1).expect("root may take traces");
     for _ in 0..4 {
         if !pictures.iter().any(disturbed) && !unnamed(&pictures[1]) {
             break;
         }
-        pictures = take(&cores, 1).expect("root may take traces");
+        pictures = take(&cores, Effort::THOROUGH.picture, 1).expect("root may take traces");
     }
     for (picture, expected) in pictures.iter().zip(expected) {
         if disturbed(picture) {
