@@ -44,10 +44,13 @@ fn answer(lab: &FleetLab) -> Vec<String> {
         let outages = runs.iter().map(|run| run.outage_ms);
         let (_, longest) = range(outages.clone().collect::<Vec<_>>());
         sentences.push(format!(
-            "{}: {} frames lost in {} runs, the longest outage {longest:.0} ms, its median {:.0} ms.",
+            "{}: {} frames lost in {}, the longest outage {longest:.0} ms, its median {:.0} ms.",
             capital(event.words()),
             runs.iter().map(|run| run.lost).sum::<u64>(),
-            runs.len(),
+            match runs.len() {
+                1 => "one run".to_owned(),
+                count => format!("{count} runs"),
+            },
             median(outages),
         ));
     }

@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use host::netlink::{Message, ROUTE, Socket, append, attributes, number, refused};
 
 use super::packet::Packet;
+use crate::control_plane::netlink::decode::routes::RTA_VIA;
 
 const RTA_IP_PROTO: u16 = 27;
 const RTA_SPORT: u16 = 28;
@@ -63,7 +64,7 @@ fn read(message: &Message<'_>) -> Says {
         match kind {
             libc::RTA_OIF => link = number(payload),
             libc::RTA_GATEWAY => gateway = address(payload),
-            libc::RTA_VIA => gateway = payload.get(2..).and_then(address),
+            RTA_VIA => gateway = payload.get(2..).and_then(address),
             _ => {}
         }
     }

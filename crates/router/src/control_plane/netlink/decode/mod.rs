@@ -5,7 +5,7 @@
 //! with one way out is decoded without allocating. Whatever is not understood makes a route
 //! *special*, which leaves it to the kernel.
 
-mod routes;
+pub(crate) mod routes;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

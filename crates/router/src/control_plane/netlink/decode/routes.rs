@@ -9,7 +9,7 @@ use super::{AF_INET, AF_INET6, field, ip};
 use crate::control_plane::model::{Hop, Hops, NextHopObject, ObjectKind, Route, RouteKind, Way};
 
 /// `linux/rtnetlink.h`; not every C library's headers have them.
-const RTA_VIA: u16 = 18;
+pub(crate) const RTA_VIA: u16 = 18;
 /// As above.
 const RTA_ENCAP: u16 = 22;
 
