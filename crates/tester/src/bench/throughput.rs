@@ -14,8 +14,8 @@ use crate::trial::{Trial, Validity};
 ///
 /// What it finds is offered once more, for longer ([`look_seconds`]). If the device gives out less
 /// then, its buffers bridged the shorter trials, and the search is made again below with
-/// trials of that length, which ask the same; and so on. A rate that they found is confirmed by the
-/// shorter ones, which lose nothing.
+/// trials of that length; and so on. These may lose frames only while others had a core that was
+/// needed, so a rate that they found is confirmed by the shorter ones, which lose nothing.
 ///
 /// [`look_seconds`]: crate::profile::Profile::look_seconds
 pub fn search(session: &mut Session<'_>, high: f64) -> Found<f64> {
