@@ -117,9 +117,11 @@ impl Lanes {
         let mut egress = side(&dut, "out").address(format!("{EGRESS}/24"));
         for next_hop in 1..=NEXT_HOPS {
             egress = egress.neighbour(next_hop_address(next_hop));
-            ingress = ingress.neighbour(next_hop_back(next_hop));
         }
         if back.is_some() {
+            for next_hop in 1..=NEXT_HOPS {
+                ingress = ingress.neighbour(next_hop_back(next_hop));
+            }
             // A veth takes generated frames only where the other end does this or runs a program.
             egress = egress.switch(Offload::GenericReceive, true);
         }
@@ -128,7 +130,9 @@ impl Lanes {
             egress = egress.address(format!("{EGRESS_V6}/64"));
             for next_hop in 1..=NEXT_HOPS {
                 egress = egress.neighbour(next_hop_address_v6(next_hop));
-                ingress = ingress.neighbour(next_hop_back_v6(next_hop));
+                if back.is_some() {
+                    ingress = ingress.neighbour(next_hop_back_v6(next_hop));
+                }
             }
         }
         let bed = Bed::plan()
