@@ -81,16 +81,9 @@ impl Device for Kernel {
 /// # Errors
 /// When a route is refused.
 pub fn load(dut: &Namespace, setting: &Setting) -> Result<(), Error> {
-    let Routes { prefixes, .. } = &*setting.routes;
-    let batch = match setting.family {
-        Family::Ipv4 => batch(&prefixes.v4, |n| next_hop_address(n).into(), setting.seed),
-        Family::Ipv6 => batch(
-            &prefixes.v6,
-            |n| next_hop_address_v6(n).into(),
-            setting.seed,
-        ),
-    };
-    give(dut, &batch)
+    let v4 = |number| next_hop_address(number).into();
+    let v6 = |number| next_hop_address_v6(number).into();
+    put(dut, setting, &setting.routes, (v4, v6))
 }
 
 /// Puts the routes of the frames that come back into the kernel's table, where there are any.
@@ -101,13 +94,25 @@ pub fn load_back(dut: &Namespace, setting: &Setting) -> Result<(), Error> {
     let Some(back) = &setting.back else {
         return Ok(());
     };
+    let v4 = |number| next_hop_back(number).into();
+    let v6 = |number| next_hop_back_v6(number).into();
+    put(dut, setting, back, (v4, v6))
+}
+
+/// What gives the address of a next hop by its number.
+type Hop = fn(u16) -> IpAddr;
+
+/// Puts the routes of the frames' family into the kernel's table.
+fn put(
+    dut: &Namespace,
+    setting: &Setting,
+    routes: &Routes,
+    (v4, v6): (Hop, Hop),
+) -> Result<(), Error> {
+    let prefixes = &routes.prefixes;
     let batch = match setting.family {
-        Family::Ipv4 => batch(&back.prefixes.v4, |n| next_hop_back(n).into(), setting.seed),
-        Family::Ipv6 => batch(
-            &back.prefixes.v6,
-            |n| next_hop_back_v6(n).into(),
-            setting.seed,
-        ),
+        Family::Ipv4 => batch(&prefixes.v4, v4, setting.seed),
+        Family::Ipv6 => batch(&prefixes.v6, v6, setting.seed),
     };
     give(dut, &batch)
 }
@@ -138,7 +143,7 @@ fn give(dut: &Namespace, batch: &str) -> Result<(), Error> {
 }
 
 /// A line of `ip -batch` for each prefix.
-fn batch<P: Display>(prefixes: &[P], hop: fn(u16) -> IpAddr, seed: u64) -> String {
+fn batch<P: Display>(prefixes: &[P], hop: Hop, seed: u64) -> String {
     let next_hops = fib::generated::next_hops(seed, prefixes.len(), NEXT_HOPS);
     let mut batch = String::with_capacity(prefixes.len() * 48);
     for (prefix, next_hop) in prefixes.iter().zip(next_hops) {
