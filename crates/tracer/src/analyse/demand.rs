@@ -12,6 +12,10 @@ use crate::trace::Trace;
 /// Fewer visible holds than this are no evidence about the length of holds.
 const ENOUGH_HOLDS: u64 = 30;
 
+/// In so much of the waiting for a lock its holder must have had a core. Else those who wait do so
+/// for the work of others, and the wait says little about holds.
+const SERVED: f64 = 0.8;
+
 /// At most this many nanoseconds a mutex spins before it sleeps: Rust's makes 100 rounds of PAUSE,
 /// 40 cycles each or more. What is spun looks like work and is none, so the upper end of a
 /// prediction takes it off.
@@ -120,7 +124,9 @@ pub(super) fn demand(
     }
     let seen = match Held::new(trace, timeline, waited, class, budget) {
         Some(held) => looked(timeline, waited, polled, &held),
-        None if holds.count >= ENOUGH_HOLDS => visible(timeline, waited, ran, budget),
+        None if holds.count >= ENOUGH_HOLDS && waited.behind.served() >= SERVED => {
+            visible(timeline, waited, ran, budget)
+        }
         None => return None,
     };
     let operations = (seen.serial * seen.work / holds.mean()).max(1.0);

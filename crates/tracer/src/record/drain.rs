@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use host::clock::now_ns;
+use host::favour::{Favoured, RealTime};
 use perf_event_open_sys::bindings::{PERF_RECORD_LOST, PERF_RECORD_SAMPLE};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::setpriority_process;
 use rustix::thread::gettid;
 use rustix::time::ClockId;
 
@@ -25,6 +25,8 @@ use crate::event::{Kind, TaskChange, Tid};
 use crate::format::write::FileWriter;
 use crate::trace::Trailer;
 
+/// The lowest real-time priority (sched(7)): before all ordinary threads.
+const LOWEST: u32 = 1;
 /// How long the thread sleeps unless a ring fills.
 const TICK_MILLISECONDS: u32 = 100;
 /// A ring of switches that was fuller than this makes the next sleep shorter.
@@ -85,7 +87,10 @@ impl Drain {
 
     /// Drains until `stop`, then closes the sources and counts what was lost.
     pub(crate) fn run(mut self, stop: &AtomicBool) -> Result<Drained, RecordError> {
-        let first = go_first();
+        // A late reader loses events, and looks at locks must not wait until a thread gives its core
+        // up. A refusal means more risk of loss, which is counted, and of looks that do not count.
+        let first = RealTime::first_in_first_out(LOWEST);
+        let favoured = first.is_err().then(Favoured::now);
         while !stop.load(Ordering::Acquire) {
             self.sleep();
             self.turn(false)?;
@@ -99,7 +104,7 @@ impl Drain {
         self.turn(true)?;
         let mut trailer = Trailer {
             losses_counted: true,
-            recorder_threads: vec![first],
+            recorder_threads: vec![gettid().as_raw_pid() as Tid],
             ..Trailer::default()
         };
         for (core, ear) in self.cores.iter().zip(&mut self.ears) {
@@ -110,7 +115,8 @@ impl Drain {
                 .push((core.cpu, ear.all_lost(total.unwrap_or(0))));
         }
         self.write(true)?;
-        // What follows is done when the window has closed.
+        // What follows is done when the window has closed, and may take long.
+        drop((first, favoured));
         trailer.recorder_time = machine::clock(ClockId::ThreadCPUTime) as u64;
         self.witness.finish(self.stacks.all(), &mut trailer);
         Ok(Drained {
@@ -131,6 +137,7 @@ impl Drain {
             let rest = until.saturating_duration_since(Instant::now());
             let pause = self.witness.lookout.pause().filter(|pause| *pause < rest);
             let timeout = pause.unwrap_or(rest);
+            let due = Instant::now() + timeout;
             let timeout = Timespec {
                 tv_sec: 0,
                 tv_nsec: i64::from(timeout.subsec_nanos()),
@@ -139,7 +146,7 @@ impl Drain {
             if poll(&mut polls, Some(&timeout)) != Ok(0) || pause.is_none() {
                 break;
             }
-            self.witness.lookout.look();
+            self.witness.lookout.look(due.elapsed());
         }
     }
 
@@ -201,14 +208,4 @@ impl Drain {
         self.tasks.clear();
         Ok(())
     }
-}
-
-/// Asks the scheduler to run this thread before others (a late reader loses events) and tells its
-/// number.
-fn go_first() -> Tid {
-    const FIRST: i32 = -20;
-    let thread = gettid();
-    // A refusal only means more risk of loss, which is counted.
-    let _ = setpriority_process(Some(thread), FIRST);
-    thread.as_raw_pid() as Tid
 }

@@ -21,6 +21,11 @@ const PAUSE: Duration = Duration::from_millis(4);
 const WORDS: usize = 16;
 /// Looks that are kept. When there are more, every second one goes and the pauses double.
 const KEPT: usize = 16_384;
+/// A look that comes later than this after its instant does not count. The scheduler let it wait,
+/// often until a thread went to sleep, perhaps at the lock: that is no instant of its own.
+const LATE: Duration = Duration::from_micros(250);
+/// When more than one look in so many was late, the others are not believed either.
+const FEW: u64 = 20;
 /// A word that threads waited at fewer times is not looked at: every look takes a core for a moment,
 /// and nothing is said of a lock with fewer waits.
 const OFTEN: u64 = 20;
@@ -36,6 +41,8 @@ pub(crate) struct Lookout {
     kept: usize,
     pause: Duration,
     random: u64,
+    all: u64,
+    late: u64,
 }
 
 impl Default for Lookout {
@@ -48,6 +55,8 @@ impl Default for Lookout {
             kept: 0,
             pause: PAUSE,
             random: now_ns() | 1,
+            all: 0,
+            late: 0,
         }
     }
 }
@@ -86,13 +95,19 @@ impl Lookout {
         Some(self.pause / 2 + Duration::from_nanos(part))
     }
 
-    /// Looks.
-    pub(crate) fn look(&mut self) {
+    /// Looks, so much later than was meant.
+    pub(crate) fn look(&mut self, late: Duration) {
+        self.all += 1;
+        if late > LATE {
+            self.late += 1;
+            return;
+        }
         for (process, address) in &self.hot {
             let memory = self
                 .memories
                 .entry(*process)
                 .or_insert_with(|| File::open(format!("/proc/{process}/mem")).ok());
+            let before = now_ns();
             let Some(words) = memory
                 .as_ref()
                 .and_then(|memory| around(memory, *address).ok())
@@ -103,7 +118,7 @@ impl Lookout {
                 .entry((*process, *address))
                 .or_default()
                 .push(Look {
-                    time: now_ns(),
+                    time: u64::midpoint(before, now_ns()),
                     word: words[1],
                     after: words[3],
                     before: words[0],
@@ -128,8 +143,11 @@ impl Lookout {
         }
     }
 
-    /// All looks, by word.
+    /// All looks, by word; none when too many were late.
     pub(crate) fn finish(self) -> Vec<Looks> {
+        if self.late * FEW > self.all {
+            return Vec::new();
+        }
         let mut all: Vec<Looks> = self
             .found
             .into_iter()

@@ -221,6 +221,39 @@ fn a_thread_that_was_woken_at_the_lock_is_not_its_holder() {
 }
 
 #[test]
+fn holders_without_a_core_show_no_hold_to_those_who_wait() {
+    const OTHER: Tid = 77;
+    const ROUNDS: u64 = 100;
+    let mut hand = Hand::new(2, ROUNDS * 1_000_000);
+    hand.thread(1001, MAIN, "waiter");
+    hand.thread(OTHER, OTHER, "other");
+    hand.switch(1, 0, 0, Left::Runnable, MAIN);
+    hand.switch(1, 1, 0, Left::Runnable, 1001);
+    // The waiter waits for as long as another program has the core of the main thread, the holder.
+    for round in 0..ROUNDS {
+        let time = round * 1_000_000 + 1_000;
+        hand.futex(time, 1, 1001, Operation::WaitBitset, LOCK, 2);
+        hand.switch(time + 100, 1, 1001, Left::Sleeping, 0);
+        hand.switch(time + 1_000, 0, MAIN, Left::Runnable, OTHER);
+        hand.switch(time + 800_000, 0, OTHER, Left::Runnable, MAIN);
+        hand.futex(time + 810_000, 0, MAIN, Operation::Wake, LOCK, 1);
+        hand.wake(time + 810_100, 0, MAIN, 1001);
+        hand.at(time + 810_200, 0, MAIN, Kind::FutexExit(1));
+        hand.switch(time + 810_500, 1, 0, Left::Runnable, 1001);
+        hand.at(time + 810_600, 1, 1001, Kind::FutexExit(0));
+        hand.futex(time + 900_000, 1, 1001, Operation::Wake, LOCK, 1);
+        hand.at(time + 900_100, 1, 1001, Kind::FutexExit(0));
+    }
+    let trace = hand.trace();
+    let analysis = Analysis::new(&trace);
+    let lock = &analysis.locks[0];
+    assert!(lock.waited.holds_on_core.count >= 30, "{lock:?}");
+    assert_eq!(lock.demand, None);
+    let found = verdict(&trace, &analysis);
+    assert_eq!(found.serial_fraction, None, "{:?}", found.sentences);
+}
+
+#[test]
 fn a_lock_held_by_a_thread_that_runs_alone_counts_once() {
     const HALF: u64 = 50_000_000;
     let mut hand = Hand::new(2, 2 * HALF);

@@ -13,7 +13,7 @@ fn words_that_are_waited_for_often_are_looked_at_and_no_others() {
     lookout.choose();
     let pause = lookout.pause().expect("a word is waited for often");
     assert!(pause >= PAUSE / 2 && pause < PAUSE * 3 / 2, "{pause:?}");
-    lookout.look();
+    lookout.look(Duration::ZERO);
     let found = lookout.finish();
     assert_eq!(found.len(), 1);
     let Look {
@@ -52,9 +52,26 @@ fn a_long_recording_keeps_no_more_looks_and_takes_longer_pauses() {
     (0..OFTEN).for_each(|_| lookout.waits(std::process::id(), word.as_ptr() as u64));
     lookout.choose();
     for _ in 0..KEPT * 3 {
-        lookout.look();
+        lookout.look(Duration::ZERO);
     }
     assert!(lookout.pause >= PAUSE * 4, "{:?}", lookout.pause);
     let kept = lookout.finish()[0].looks.len();
     assert!((KEPT / 4..=KEPT).contains(&kept), "{kept}");
+}
+
+#[test]
+fn looks_that_the_scheduler_let_wait_do_not_count() {
+    let word = [1_u32; 3];
+    let of = |late: u64, in_time: u64| {
+        let mut lookout = Lookout::default();
+        (0..OFTEN).for_each(|_| lookout.waits(std::process::id(), word.as_ptr() as u64));
+        lookout.choose();
+        (0..late).for_each(|_| lookout.look(LATE * 2));
+        (0..in_time).for_each(|_| lookout.look(LATE));
+        let found = lookout.finish();
+        found.first().map_or(0, |looks| looks.looks.len())
+    };
+    assert_eq!(of(0, 40), 40);
+    assert_eq!(of(2, 38), 38);
+    assert_eq!(of(3, 37), 0, "too many were late");
 }
