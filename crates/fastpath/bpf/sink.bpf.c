@@ -14,7 +14,7 @@ CONSTANT(LATENCY);
 CONSTANT(STREAMS); /* streams are told apart by their number modulo this */
 CONSTANT(WINDOW);  /* a power of two: sequence numbers remembered per stream */
 
-#define SUB_BITS 5
+#define SUB_BITS 7
 #define BUCKETS ((64 - SUB_BITS + 1) << SUB_BITS)
 
 struct counters {
@@ -32,8 +32,9 @@ struct counters {
 	__u64 before;             /* departed before `since`: counted here only */
 };
 
+/* A value of a map for each processor has 32 KiB at most: wider counts would not fit. */
 struct histogram {
-	__u64 count[BUCKETS];
+	__u32 count[BUCKETS];
 };
 
 struct stream {
@@ -60,7 +61,7 @@ INLINE __u32 highest_bit(__u64 value)
 	return bit + (value >> 1);
 }
 
-/* Values below 32 have a bucket each; above, 32 buckets for each power of two: 3 % wide at most. */
+/* Values below 128 have a bucket each; above, 128 buckets for each power of two: 0.8 % wide at most. */
 INLINE __u32 bucket(__u64 value)
 {
 	if (value < (1 << SUB_BITS))
@@ -73,7 +74,7 @@ INLINE void add(void *map, __u64 value)
 {
 	__u32 zero = 0, index = bucket(value);
 	struct histogram *histogram = bpf_map_lookup_elem(map, &zero);
-	if (histogram && index < BUCKETS)
+	if (histogram && index < BUCKETS && histogram->count[index] != ~0u)
 		histogram->count[index]++;
 }
 

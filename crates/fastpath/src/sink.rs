@@ -17,7 +17,7 @@ use bpf::program::{Loader, Program};
 use crate::{Error, Result};
 
 const OBJECT: &[u8] = include_bytes!("../bpf/built/sink.bpf.o");
-const SUB_BITS: u32 = 5;
+const SUB_BITS: u32 = 7;
 const BUCKETS: usize = (64 - SUB_BITS as usize + 1) << SUB_BITS;
 
 /// What the sink examines in each frame.
@@ -134,8 +134,8 @@ struct Counters {
 // SAFETY: repr(C), fifteen u64, no hole.
 unsafe impl Plain for Counters {}
 
-/// Frames by nanoseconds, in buckets at most 3 % wide: below 32 one each, above 32 for each power
-/// of two.
+/// Frames by nanoseconds, in buckets at most 0.8 % wide: below 128 one each, above 128 for each power
+/// of two. A bucket holds at most 2^32 - 1 frames for each core.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -386,9 +386,9 @@ impl Sink {
 
 fn histogram(map: &Map) -> Result<Histogram> {
     let mut counts = vec![0; BUCKETS];
-    for cpu in map.get_per_cpu::<u32, [u64; BUCKETS]>(0)? {
+    for cpu in map.get_per_cpu::<u32, [u32; BUCKETS]>(0)? {
         for (sum, count) in counts.iter_mut().zip(cpu) {
-            *sum += count;
+            *sum += u64::from(count);
         }
     }
     Ok(Histogram { counts })

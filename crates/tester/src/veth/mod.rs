@@ -3,7 +3,7 @@
 //!
 //! Several times faster than sockets, at a price that the report states: the sink knows magic,
 //! stream, sequence, length and delay of a frame, but does not compare the payload; delays are
-//! counted in buckets 3 % wide, with exact least, most and mean. Frames of an earlier trial have
+//! counted in buckets 0.8 % wide, with exact least, most and mean. Frames of an earlier trial have
 //! smaller numbers; in a trial of more than 2^21 frames, beyond what the sink remembers, only those
 //! that carry a time can be told apart, and one that meets others is invalid.
 //!
