@@ -87,12 +87,14 @@ impl Disturbance {
 
     /// Why a loss of frames says nothing of the device: no more were lost than came while others
     /// had a core that was needed. A machine's own agent that runs in the kernel for some
-    /// milliseconds each second is below what makes a trial noisy, and costs thousands of frames.
+    /// milliseconds each second is below what makes a trial noisy, and costs thousands of frames. So
+    /// is a core that stood still once, and each time that was seen is longer than a ring lasts.
     pub fn explains(&self, lost: u64, sent: u64) -> Option<String> {
-        /// Below this share of the time nobody is blamed.
+        /// Below this share of the time nobody who ran is blamed: the kernel's housekeeping.
         const LEAST: f64 = 0.001;
         let taken = self.waited + self.away;
-        let theirs = taken >= LEAST && lost as f64 <= CATCHING_UP * taken * sent as f64;
+        let is_seen = taken >= LEAST || self.away > 0.0;
+        let theirs = is_seen && lost as f64 <= CATCHING_UP * taken * sent as f64;
         (lost > 0 && theirs).then(|| {
             format!(
                 "{lost} frames were lost, no more than may come while others have a core that is \

@@ -125,8 +125,8 @@ impl<'a> Session<'a> {
     }
 
     /// A trial of so many seconds that asks what the device gives out: again, as in
-    /// [`Session::valid_trial`], where that is less than `least` frames/s and it may be for others.
-    /// These can only take from it.
+    /// [`Session::valid_trial`], where that is less than `least` frames/s or too many are lost, and it
+    /// may be for others. These can only take from it.
     pub(crate) fn long_trial(
         &mut self,
         (rate, least): (f64, f64),
@@ -135,20 +135,20 @@ impl<'a> Session<'a> {
     ) -> Option<Trial> {
         let schedule = Schedule::constant(rate, seconds);
         self.repeated(&schedule, purpose, None, |trial| {
-            let is_less = !trial.gives_out(least) && !trial.fails_anyway();
-            !trial.validity.counts() || (trial.validity != Validity::Valid && is_less)
+            let fails = !trial.carries(least) && !trial.fails_anyway();
+            !trial.validity.counts() || (trial.validity != Validity::Valid && fails)
         })
     }
 
     /// What a longer trial says of a rate: it passes where the device gives out at least `least`
-    /// frames/s and loses nothing; where others had a core that was needed, shorter trials say that.
+    /// frames/s, and loses none by itself in at least half of the trial's stretches.
     pub(crate) fn long_outcome(&mut self, rate: (f64, f64), seconds: f64) -> TrialOutcome<f64> {
         if self.is_late() {
             return TrialOutcome::Stop;
         }
         match self.long_trial(rate, seconds, "search") {
             None => TrialOutcome::Stop,
-            Some(trial) if trial.gives_out(rate.1) && !trial.lost_by_itself() => TrialOutcome::Pass,
+            Some(trial) if trial.carries(rate.1) => TrialOutcome::Pass,
             // A buffer that fills is no frame lost, but given out later.
             Some(trial) if trial.validity.counts() => TrialOutcome::Fail {
                 carried: Some(trial.forwarded_each()),

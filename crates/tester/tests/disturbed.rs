@@ -8,7 +8,7 @@ use tester::disturbance::Disturbance;
 use tester::profile::Profile;
 use tester::result::Entry;
 use tester::rig::{Event, Result, Rig};
-use tester::trial::{Counts, Order, Trial, judge};
+use tester::trial::{Counts, Order, STRETCH_SECONDS, Trial, judge};
 
 use crate::support::subject;
 
@@ -87,9 +87,13 @@ impl Rig for Disturbed {
         };
         self.now += AROUND;
         self.number += 1;
+        // The device is too slow all the time, the agent is there once.
+        let stretches = (seconds / STRETCH_SECONDS).round() as u32;
+        let lossy = if over > RING { stretches } else { 1 };
         let drain = waiting.min(RING) / RATE * f64::from(u8::from(over > 0.0));
         Ok(Trial {
             drain_ns: Some((drain * 1e9) as u64),
+            lossy_stretches: (lost > 0 && stretches > 1).then_some(lossy),
             validity: judge(&counts, None, &noise),
             ..Trial::new((self.number, purpose), order, 1, seconds, counts, &noise)
         })

@@ -8,6 +8,7 @@ mod lanes;
 mod prove;
 mod reset;
 mod search;
+mod selftest;
 mod support;
 mod traffic;
 mod verdicts;

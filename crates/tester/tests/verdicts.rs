@@ -295,6 +295,7 @@ fn the_rate_of_a_medium_for_a_mix_is_that_of_all_its_sizes() {
 fn a_search_ends_with_what_it_knows_when_its_time_is_over() {
     let profile = Profile {
         size_seconds: 1.0,
+        final_seconds: 0.2,
         ..Profile::QUICK
     };
     // No trial of the device is without a disturbance, so each would be run again.
@@ -325,6 +326,7 @@ fn a_search_ends_with_what_it_knows_when_its_time_is_over() {
 fn trials_after_a_search_that_had_no_time_left_are_repeated_as_ever() {
     let profile = Profile {
         size_seconds: 0.5,
+        final_seconds: 0.2,
         ..Profile::QUICK
     };
     let change = |trial: &mut Trial| {
@@ -364,4 +366,36 @@ fn a_disturbed_long_look_does_not_say_that_buffers_bridged_the_search() {
         entry.because
     );
     assert_eq!(entry.frames_per_second, Some(1e6));
+}
+
+/// What a search finds of a device that loses a frame in each trial above 500,000 frames/s, and in
+/// long ones above 100,000 in so many of their eight stretches.
+fn found_beside_long_losses(stretches: Option<u32>) -> Entry {
+    session(
+        |trial| {
+            let is_long = trial.seconds > 0.3;
+            if rate(trial) > 500_000.0 || is_long && rate(trial) > 100_000.0 {
+                lose(trial, 1);
+                trial.lossy_stretches = stretches.filter(|_| is_long);
+            }
+        },
+        |session| bench::throughput::run(session, &subject(), &[]),
+    )
+}
+
+#[test]
+fn a_rate_at_which_a_long_look_loses_frames_most_of_the_time_is_not_found() {
+    for stretches in [Some(5), None] {
+        let entry = found_beside_long_losses(stretches);
+        let rate = entry.frames_per_second.unwrap();
+        assert!((99_000.0..=100_000.0).contains(&rate), "{rate}");
+        assert!(entry.because.contains("too short"), "{}", entry.because);
+    }
+}
+
+#[test]
+fn a_rate_at_which_a_long_look_loses_frames_as_rarely_as_trials_may_is_found() {
+    let entry = found_beside_long_losses(Some(4));
+    let rate = entry.frames_per_second.unwrap();
+    assert!((495_000.0..=500_000.0).contains(&rate), "{rate}");
 }

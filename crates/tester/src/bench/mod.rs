@@ -3,6 +3,7 @@
 
 pub mod back_to_back;
 pub mod bursts;
+mod goals;
 pub mod latency;
 pub mod loss;
 pub mod recovery;

@@ -9,15 +9,16 @@ use crate::schedule::Schedule;
 use crate::session::Session;
 use crate::trial::Trial;
 
-/// Share by which the tester asks for less after it failed at a rate.
-const BACK_OFF: f64 = 0.97;
+/// After the tester failed at a rate it asks for what it did, but for at least and at most so much of
+/// the rate: one trial may have been held up for most of its time, or for nearly none.
+const BACK_OFF: (f64, f64) = (0.7, 0.97);
 /// Attempts to find the rate that the tester holds.
 const ATTEMPTS: u32 = 24;
 
 /// Finds the highest rate that the tester offers, receives and checks without loss.
 ///
-/// A burst as fast as it goes shows the order of magnitude; from there down in small steps until a
-/// trial passes twice in a row. No bisection: a tester's limit is soft, and what is wanted is a
+/// A burst as fast as it goes shows the order of magnitude; from there down in steps until a trial
+/// passes twice in a row. No bisection: a tester's limit is soft, and what is wanted is a
 /// rate that it holds, not the highest that it ever reached.
 ///
 /// A test at `stated` frames/s does not need the limit: twice that rate is what a clean result asks
@@ -33,7 +34,7 @@ pub fn run(session: Session<'_>, label: &str, stated: Option<f64>) -> Entry {
         session.say("self-test: how fast the tester is by itself");
         let twice = stated.map(|rate| rate * CLEAN);
         let found = twice
-            .filter(|&rate| rate <= session.ceiling() && holds(session, rate, seconds))
+            .filter(|&rate| rate <= session.ceiling() && fails_at(session, rate, seconds).is_none())
             .or_else(|| limit(session, seconds));
         let mut delays = |share: f64, purpose: &str| -> Option<Latency> {
             let schedule = Schedule::constant(found? * share, seconds);
@@ -80,13 +81,13 @@ pub fn run(session: Session<'_>, label: &str, stated: Option<f64>) -> Entry {
     entry
 }
 
-/// Whether the tester carries a rate twice in a row without loss.
-fn holds(session: &mut Session<'_>, rate: f64, seconds: f64) -> bool {
+/// Tries whether the tester carries a rate twice in a row without loss; what it carried where not,
+/// frames/s.
+fn fails_at(session: &mut Session<'_>, rate: f64, seconds: f64) -> Option<f64> {
     let schedule = Schedule::constant(rate, seconds);
-    (0..2).all(|_| {
-        session
-            .trial(&schedule, "self-test", None)
-            .is_some_and(|trial| trial.passes())
+    (0..2).find_map(|_| match session.trial(&schedule, "self-test", None) {
+        Some(trial) if trial.passes() => None,
+        trial => Some(trial.map_or(0.0, |trial| trial.forwarded_each())),
     })
 }
 
@@ -102,10 +103,10 @@ fn limit(session: &mut Session<'_>, seconds: f64) -> Option<f64> {
         if rate < 1.0 || session.stopped().is_some() {
             break;
         }
-        if holds(session, rate, seconds) {
+        let Some(carried) = fails_at(session, rate, seconds) else {
             return Some(rate);
-        }
-        rate *= BACK_OFF;
+        };
+        rate = carried.clamp(BACK_OFF.0 * rate, BACK_OFF.1 * rate);
     }
     None
 }

@@ -1,11 +1,11 @@
 //! Throughput: the highest rate at which every frame comes back (RFC 2544 §26.1; RFC 1242 §3.17),
 //! and loss ratio goals.
 
-use super::{Finding, Subject, Verdict, complaint, disturbed, entry, failed, invalid};
+use super::{Finding, Subject, Verdict, complaint, disturbed, entry, failed, goals, invalid};
 use crate::honest::{self, Grade};
-use crate::result::{Details, Entry, GoalBounds, Test, Throughput};
+use crate::result::{Details, Entry, Test, Throughput};
 use crate::schedule::Schedule;
-use crate::search::mlr::{Controller, Goal, TrialResult};
+use crate::search::mlr::Goal;
 use crate::search::{Bisection, Ended, Found, Limit, Phase, Probe};
 use crate::session::{LONGER, RFC_SECONDS, Session};
 use crate::trial::{Trial, Validity};
@@ -13,9 +13,9 @@ use crate::trial::{Trial, Validity};
 /// Searches the throughput up to `high` frames/s in each direction.
 ///
 /// What it finds is offered once more, for longer ([`look_seconds`]). If the device gives out less
-/// then, its buffers bridged the shorter trials, and the search is made again below with
-/// trials of that length; and so on. These may lose frames only while others had a core that was
-/// needed, so a rate that they found is confirmed by the shorter ones, which lose nothing.
+/// then, its buffers bridged the shorter trials. If it loses frames by itself in more than half of
+/// the stretches, the shorter trials passed by chance. Either way the search is made again below
+/// with trials of that length; and so on.
 ///
 /// [`look_seconds`]: crate::profile::Profile::look_seconds
 pub fn search(session: &mut Session<'_>, high: f64) -> Found<f64> {
@@ -48,7 +48,7 @@ fn search_and_look(session: &mut Session<'_>, high: f64) -> Unbridged {
         let Some(rate) = found.lower else {
             break;
         };
-        match longer(session, rate, seconds, decided) {
+        let because = match longer(session, rate, seconds, decided) {
             Longer::Carried => break,
             Longer::Unknown(why) => {
                 // The error that a buffer leaves falls with the length: what trials of this one
@@ -56,9 +56,12 @@ fn search_and_look(session: &mut Session<'_>, high: f64) -> Unbridged {
                 unlooked = (decided < profile.look_seconds).then_some(why);
                 break;
             }
-            Longer::Less(long) => decided = long,
-        }
-        let again = bisect_longer(session, rate, decided);
+            Longer::Less(long, why) => {
+                decided = long;
+                why
+            }
+        };
+        let mut again = bisect_longer(session, least(session, rate), decided);
         if again.ended == Ended::Stopped && again.lower.is_none() {
             // What shorter trials found is known at least.
             unlooked = Some(format!(
@@ -67,14 +70,19 @@ fn search_and_look(session: &mut Session<'_>, high: f64) -> Unbridged {
             break;
         }
         if again.limit == Limit::Range {
-            // It passed after all: the bounds are those of before.
-            break;
+            // The rate that has just failed is the upper bound.
+            (again.upper, again.limit) = (Some(rate), Limit::Device);
         }
         found = again;
         bridge = Some(Bridge {
             rate: bridge.map_or(rate, |first: Bridge| first.rate),
             seconds: decided,
+            because: bridge.map_or(because, |first| first.because),
         });
+        if matches!(because, Short::Loss) {
+            // Only buffers look different for longer still.
+            break;
+        }
         seconds = decided * LONGER;
     }
     Unbridged {
@@ -84,21 +92,32 @@ fn search_and_look(session: &mut Session<'_>, high: f64) -> Unbridged {
     }
 }
 
-/// Buffers of the device bridged the usual trials of a search.
+/// The usual trials of a search were too short.
 #[derive(Debug, Clone, Copy)]
 struct Bridge {
     /// What passed in those, frames/s.
     rate: f64,
     /// How long those were that decided in their place, s.
     seconds: f64,
+    /// For what.
+    because: Short,
+}
+
+/// What a trial was too short to show.
+#[derive(Debug, Clone, Copy)]
+enum Short {
+    /// Buffers of the device gave out less than they took in.
+    Buffers,
+    /// The device loses frames at the rate, but not in each short trial.
+    Loss,
 }
 
 /// What trials show that are longer than those of the search.
 enum Longer {
     /// The device carries the rate.
     Carried,
-    /// It gives out less in a trial of so many seconds.
-    Less(f64),
+    /// It does not in a trial of so many seconds.
+    Less(f64, Short),
     /// None of them tells: the last one's reason.
     Unknown(String),
 }
@@ -118,9 +137,12 @@ fn longer(session: &mut Session<'_>, rate: f64, mut seconds: f64, decided: f64) 
         };
         match &trial.validity {
             Validity::Invalid(reason) => because.clone_from(reason),
-            _ if trial.gives_out(least) => return Longer::Carried,
-            Validity::Valid => return Longer::Less(seconds),
-            Validity::Noisy(_) if !trial.is_loss_theirs() => return Longer::Less(seconds),
+            _ if trial.carries(least) => return Longer::Carried,
+            _ if trial.gives_out(least) => return Longer::Less(seconds, Short::Loss),
+            Validity::Valid => return Longer::Less(seconds, Short::Buffers),
+            Validity::Noisy(_) if !trial.is_loss_theirs() => {
+                return Longer::Less(seconds, Short::Buffers);
+            }
             // What was lost while others had the device's core says nothing of its buffers.
             Validity::Noisy(reason) => because.clone_from(reason),
         }
@@ -175,11 +197,16 @@ fn bisect(session: &mut Session<'_>, high: f64, search: f64, decide: f64) -> Fou
     })
 }
 
-/// Searches below `high` with longer trials, of `seconds`, for what the device gives out; the usual
-/// ones that decide confirm the answer.
+/// Searches up to `high` with longer trials, of `seconds`, for what the device gives out. Each is
+/// worth several of the usual ones, so one decides.
 fn bisect_longer(session: &mut Session<'_>, high: f64, seconds: f64) -> Found<f64> {
     let decide = session.profile.final_seconds;
-    bisection(session, high).run(|probe| match probe.phase {
+    let search = Bisection {
+        repeats: 1,
+        passes: 1,
+        ..bisection(session, high)
+    };
+    search.run(|probe| match probe.phase {
         Phase::Search => {
             session.say(&words_of(&probe, "longer search"));
             let least = least(session, probe.amount);
@@ -192,14 +219,23 @@ fn bisect_longer(session: &mut Session<'_>, high: f64, seconds: f64) -> Found<f6
     })
 }
 
-/// The session's search up to `high`.
+/// The session's search up to `high`. Where the trials that decide are no longer than those of the
+/// search and a longer look follows, that confirms the answer.
 fn bisection(session: &Session<'_>, high: f64) -> Bisection<f64> {
     let profile = session.profile;
+    let plain = Bisection::new(high, profile.resolution);
+    let longer = profile.final_seconds > profile.search_seconds;
+    let looks = profile.look_seconds > profile.final_seconds;
     Bisection {
+        confirmations: if looks && !longer {
+            0
+        } else {
+            plain.confirmations
+        },
         repeats: profile.tries,
         passes: profile.passes,
         follow_hints: profile.follow_hints,
-        ..Bisection::new(high, profile.resolution)
+        ..plain
     }
 }
 
@@ -245,7 +281,7 @@ pub fn run(session: Session<'_>, subject: &Subject, goals: &[(&str, Goal)]) -> E
         let bounds = if goals.is_empty() || session.stopped().is_some() {
             Vec::new()
         } else {
-            loss_ratio_goals(session, high, goals)
+            goals::pursue(session, high, goals)
         };
         let early = (found.ended == Ended::Stopped).then(|| early(session));
         let verdict = match (found.lower, early) {
@@ -321,13 +357,19 @@ fn unconfirmed(why: &str) -> String {
     format!("buffers of the device may have bridged its trials, for no longer one tells: {why}")
 }
 
-/// What is to be said of a bridge.
+/// Which trials decided, and why no shorter ones.
 fn words(session: &Session<'_>, bridge: Bridge) -> String {
-    format!(
-        "buffers of the device bridged trials of {} s, in which {:.0} frames/s passed: those of {} \
-         s decide",
-        session.profile.final_seconds, bridge.rate, bridge.seconds
-    )
+    let (short, rate, long) = (session.profile.final_seconds, bridge.rate, bridge.seconds);
+    match bridge.because {
+        Short::Buffers => format!(
+            "buffers of the device bridged trials of {short} s, in which {rate:.0} frames/s passed: \
+             those of {long} s decide"
+        ),
+        Short::Loss => format!(
+            "trials of {short} s, in which {rate:.0} frames/s passed, are too short for the \
+             device's losses: those of {long} s decide"
+        ),
+    }
 }
 
 /// Why the answer is doubtful: most trials that decided one of its bounds were disturbed.
@@ -358,67 +400,4 @@ pub(super) fn high(session: &Session<'_>, subject: &Subject) -> f64 {
     subject
         .selftest
         .map_or(session.ceiling(), |limit| limit.min(session.ceiling()))
-}
-
-/// What holds a goal down: the device, unless trials at its upper bound were the tester's failure.
-fn limit_of(upper: Option<f64>, botched: &[f64]) -> &'static str {
-    /// Loads closer than this share are the same.
-    const SAME: f64 = 1e-9;
-    let same = |upper: f64| {
-        let near = |load: &f64| (load - upper).abs() <= SAME * upper;
-        botched.iter().any(near)
-    };
-    match upper {
-        Some(upper) if same(upper) => "tester",
-        Some(_) => "device",
-        None => "range",
-    }
-}
-
-fn loss_ratio_goals(
-    session: &mut Session<'_>,
-    high: f64,
-    goals: &[(&str, Goal)],
-) -> Vec<GoalBounds> {
-    let controller = Controller {
-        min_load: high / 1000.0,
-        max_load: high,
-        goals: goals.iter().map(|(_, goal)| *goal).collect(),
-        max_trials: 500,
-    };
-    let mut botched = Vec::new();
-    let outcome = controller.run(|request| {
-        session.say(&format!(
-            "loss ratio search at {:.4} M frames/s",
-            request.load / 1e6
-        ));
-        let schedule = Schedule::constant(request.load, request.duration);
-        let trial = session.counted_trial(&schedule, "loss-ratio")?;
-        if !trial.validity.counts() {
-            botched.push(request.load);
-        }
-        // Frames that the tester failed to send count as lost: it must not make the device look
-        // better.
-        let lost = trial.counts.lost + trial.counts.unsent + trial.counts.duplicate;
-        Some(TrialResult {
-            intended_duration: request.duration,
-            effective_duration: request.duration,
-            loss_ratio: lost as f64 / trial.counts.intended.max(1) as f64,
-        })
-    });
-    goals
-        .iter()
-        .zip(&outcome.goals)
-        .map(|((name, goal), result)| GoalBounds {
-            name: (*name).to_owned(),
-            loss_ratio: goal.loss_ratio,
-            exceed_ratio: goal.exceed_ratio,
-            duration_sum: goal.duration_sum,
-            lower: result.relevant_lower_bound,
-            upper: result.relevant_upper_bound,
-            conditional: result.conditional_throughput,
-            limit: limit_of(result.relevant_upper_bound, &botched).to_owned(),
-            regular: result.regular,
-        })
-        .collect()
 }

@@ -8,6 +8,8 @@
 mod interfaces;
 mod rig;
 
+use std::cell::Cell;
+
 use serde::{Deserialize, Serialize};
 
 pub(crate) use interfaces::Counters;
@@ -82,8 +84,6 @@ struct Seen {
     out_of_device: u64,
     /// By what was told of a device that nobody sees.
     told: Vec<(String, u64)>,
-    /// By the device's own reasons; `None` where nobody sees the device.
-    reasons: Option<Vec<(String, u64)>>,
 }
 
 /// Frames that the sending interfaces neither sent nor refused. One that counts fewer than came
@@ -96,13 +96,18 @@ fn untaken(counts: &Counts, ends: &Counters) -> u64 {
     (counts.sent + counts.modifiers).saturating_sub(counted)
 }
 
-/// Divides what a trial lost.
-fn divide(counts: &Counts, seen: Seen) -> Vec<Lost> {
-    let mut rest = counts.lost;
+/// Divides what a trial lost. The device's own `reasons` are asked for only where something is left,
+/// for that takes milliseconds; `None` where nobody sees the device.
+fn divide(
+    counts: &Counts,
+    seen: Seen,
+    reasons: impl FnOnce() -> Option<Vec<(String, u64)>>,
+) -> Vec<Lost> {
+    let rest = Cell::new(counts.lost);
     let mut shares = Vec::new();
     let mut take = |place, reason, frames: u64| {
-        let frames = frames.min(rest);
-        rest -= frames;
+        let frames = frames.min(rest.get());
+        rest.set(rest.get() - frames);
         if frames > 0 {
             shares.push(Lost {
                 place,
@@ -119,7 +124,10 @@ fn divide(counts: &Counts, seen: Seen) -> Vec<Lost> {
     for (counter, frames) in seen.told {
         take(Place::Device, Some(counter), frames);
     }
-    let remainder = match seen.reasons {
+    if rest.get() == 0 {
+        return shares;
+    }
+    let remainder = match reasons() {
         Some(reasons) => {
             for (reason, frames) in reasons {
                 take(Place::Device, Some(reason), frames);

@@ -75,7 +75,7 @@ fn sum(mut all: impl Iterator<Item = Result<Option<Counters>>>) -> Result<Option
 pub struct Placing<R> {
     rig: R,
     way: Way,
-    /// As last read: they are asked for only when frames were lost.
+    /// As last read: they are asked for only when frames were lost in the device.
     reasons: Option<Vec<(String, u64)>>,
 }
 
@@ -126,9 +126,8 @@ impl<R: Rig> Rig for Placing<R> {
                 into_device: ends.transmit_drops + device.receive_drops,
                 out_of_device: device.transmit_drops,
                 told: told.unwrap_or_default(),
-                reasons: self.risen(),
             };
-            trial.lost_at = divide(&trial.counts, seen);
+            trial.lost_at = divide(&trial.counts, seen, || self.risen());
         }
         Ok(trial)
     }

@@ -17,6 +17,9 @@ use crate::disturbance::Disturbance;
 use crate::latency::Latency;
 use crate::places::{self, Lost};
 
+/// A long trial is looked at in stretches as long as the trials that decide in the quick profile, s.
+pub const STRETCH_SECONDS: f64 = 0.1;
+
 /// The record of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -60,6 +63,10 @@ pub struct Trial {
     /// not among them. They are what the device forwarded there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arrivals_by_core: Vec<OnCore>,
+    /// In how many of its stretches of a tenth of a second frames were lost; absent where nobody
+    /// looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lossy_stretches: Option<u32>,
     /// Where losses were found that are older than what the receiver remembers: they were due
     /// before this, ns after the start, and all since came.
     #[serde(default)]
@@ -164,6 +171,7 @@ impl Trial {
             last_lost_ns: None,
             lost_at: Vec::new(),
             arrivals_by_core: Vec::new(),
+            lossy_stretches: None,
             lost_before_ns: None,
             drain_ns: None,
             filled: false,
@@ -210,9 +218,13 @@ impl Trial {
         self.validity.counts() && self.disturbance().is_beside_the_point(lost, sent)
     }
 
-    /// Whether frames were lost while nobody else had a core that was needed.
+    /// Whether more frames were lost than came while others had a core that was needed, and that in
+    /// more than half of the trial's stretches: shorter trials at this rate would fail more often
+    /// than not. Where nobody knows the stretches, each loss is one too many.
     pub(crate) fn lost_by_itself(&self) -> bool {
-        self.validity == Validity::Valid && self.counts.lost > 0
+        let stretches = (self.seconds / STRETCH_SECONDS).round();
+        let mostly = |lossy: u32| 2.0 * f64::from(lossy) > stretches;
+        self.counts.lost > 0 && !self.is_loss_theirs() && self.lossy_stretches.is_none_or(mostly)
     }
 
     /// Whether the device's buffer filled all the while, by more than a share of the trial: then
@@ -248,6 +260,12 @@ impl Trial {
         self.validity.counts()
             && self.forwarded_each() >= least
             && counts.duplicate + counts.corrupt + counts.misdirected == 0
+    }
+
+    /// Whether it gave out so many, and shorter trials at this rate would lose none more often than
+    /// not.
+    pub(crate) fn carries(&self, least: f64) -> bool {
+        self.gives_out(least) && !self.lost_by_itself()
     }
 
     /// Whether the tester can vouch for every frame, whatever it was able to offer.

@@ -8,7 +8,7 @@ use crate::disturbance::Disturbance;
 use crate::latency::Delays;
 use crate::rig::Result;
 use crate::sizes::FCS;
-use crate::trial::{Counts, Direction, Order, Trial, Validity};
+use crate::trial::{Counts, Direction, Order, STRETCH_SECONDS, Trial, Validity};
 
 /// Why a trial is invalid that has frames of another among its own.
 const MIXED: &str = "frames of an earlier trial came among more than 2^21 of this one and cannot \
@@ -59,6 +59,7 @@ pub(super) fn record(
     let (mut last_lost_ns, mut lost_before_ns) = (None, None);
     let mut mixed = false;
     let mut drain_ns = None;
+    let mut lossy = None;
     for ((from, generator), state) in generators.iter().zip(sending) {
         let sent = generator.sent() - state.base;
         counts.intended += order.schedule.frames();
@@ -108,6 +109,9 @@ pub(super) fn record(
             order.schedule.departure_ns(place)
         };
         last_lost_ns = last_lost_ns.max(gaps.last.map(due));
+        if generators.len() == 1 && gaps.missing > 0 && gaps.from == first {
+            lossy = lossy_stretches(sink, (first, last), seen.elapsed_ns);
+        }
         // A frame that was cut came under its number, so its place is not among the missing.
         if gaps.missing == 0 && gaps.from > first && cut == 0 && whole < sent {
             lost_before_ns = lost_before_ns.max(Some(due(gaps.from)));
@@ -135,12 +139,26 @@ pub(super) fn record(
         worst_lateness_ns: seen.worst_lateness_ns,
         largest_burst: seen.largest_burst,
         last_lost_ns,
+        lossy_stretches: lossy,
         lost_before_ns,
         drain_ns,
         longest_silence_ns: (seen.silence_ns > 0).then_some(seen.silence_ns),
         validity,
         ..trial
     })
+}
+
+/// Of the numbers from `first` to `last`, sent in so many ns: in how many stretches some never came.
+/// Nothing is told of a trial of a single one.
+fn lossy_stretches(sink: &Sink, (first, last): (u32, u32), elapsed_ns: u64) -> Option<u32> {
+    let stretches = (elapsed_ns as f64 / 1e9 / STRETCH_SECONDS).round() as u64;
+    let sent = u64::from(last - first) + 1;
+    let from = |stretch: u64| first + (sent * stretch / stretches) as u32;
+    let lossy = |stretch: &u64| {
+        let (first, next) = (from(*stretch), from(stretch + 1));
+        next > first && sink.gaps(0, first, next - 1).missing > 0
+    };
+    (stretches > 1).then(|| (0..stretches).filter(lossy).count() as u32)
 }
 
 #[cfg(test)]

@@ -42,6 +42,13 @@ fn a_loss_is_theirs_who_had_the_core_if_it_is_no_larger_than_what_came_meanwhile
         ..Disturbance::default()
     };
     assert_eq!(alone.explains(1, 772_053), None);
+    // A core that stood still for 0.4 ms of 0.8 s.
+    let still = Disturbance {
+        away: 0.0005,
+        ..Disturbance::default()
+    };
+    assert!(still.explains(200, 640_000).is_some());
+    assert_eq!(still.explains(700, 640_000), None);
 }
 
 #[test]
