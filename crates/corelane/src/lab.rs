@@ -3,15 +3,18 @@
 use std::time::Duration;
 
 use clap::Subcommand;
+use fleetlab::answer;
 use fleetlab::daemon::Kind;
 use fleetlab::event::Event;
+use fleetlab::forecast::{Group, Question};
 use fleetlab::measure::{MOST_NODES, Options, measure};
 use fleetlab::page::document;
+use fleetlab::spread::Spreader;
 use host::cleanup;
 use host::environment::Environment;
 use router::engine::EngineKind;
 
-use crate::common::{Outcome, ResultOptions};
+use crate::common::{self, Json, Outcome, ResultOptions};
 
 /// Measure what happens to traffic when something happens to a router
 #[derive(clap::Args)]
@@ -23,6 +26,7 @@ pub(crate) struct Arguments {
 #[derive(Subcommand)]
 enum Verb {
     Fleet(Fleet),
+    Forecast(Forecast),
 }
 
 /// Measure what each event of a fleet costs: frames lost, outage, flows moved
@@ -37,7 +41,8 @@ struct Fleet {
         value_parser = clap::value_parser!(u8).range(2..=i64::from(MOST_NODES)))]
     nodes: u8,
     /// Events, in their order, separated by commas: drain, undrain, take-over, kill, hang, restart,
-    /// daemon-kill, dead, link-down, remove, add, flap, churn [default: all]
+    /// daemon-kill, dead, link-down, remove, add, flap, churn; and load, more frames than the routers
+    /// can take [default: all but load]
     #[arg(long = "event", value_name = "NAME,...", value_delimiter = ',')]
     events: Vec<Event>,
     /// How often each event is measured [default: 5; with --quick: 1]
@@ -57,6 +62,9 @@ struct Fleet {
     /// What speaks BGP and BFD: bird, frr
     #[arg(long, value_name = "NAME", default_value_t = Kind::Bird)]
     daemon: Kind,
+    /// Each event happens again to routers without Corelane, whose kernels forward alone
+    #[arg(long)]
+    beside_kernel: bool,
     /// The spreader has a resilient group of next hops
     #[arg(long)]
     resilient: bool,
@@ -67,9 +75,105 @@ struct Fleet {
     results: ResultOptions,
 }
 
+/// Forecast what a fleet carries, from what one router forwards
+///
+/// Flows fall on the nodes by chance, a thousand times for each number of nodes. As root, the
+/// kernel's own hash is asked too, in a network namespace. Exit code 3: it spreads flows otherwise,
+/// or the load is more than these fleets carry.
+#[derive(clap::Args)]
+struct Forecast {
+    /// Frames a second that one router forwards without loss, as corelane test throughput measures
+    /// it: 5.72M
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    rate: f64,
+    /// Frames a second that the fleet must carry
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    load: Option<f64>,
+    /// Most routers
+    #[arg(long, value_name = "N", default_value_t = 8,
+        value_parser = clap::value_parser!(u32).range(2..=128))]
+    nodes: u32,
+    /// Routers that may fail
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(0..=100))]
+    failed: u32,
+    /// Flows, all of one rate
+    #[arg(long, value_name = "N", default_value_t = 1000,
+        value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    flows: u32,
+    /// The spreader has no resilient group, but a plain one
+    #[arg(long)]
+    plain: bool,
+    /// Do not ask the kernel
+    #[arg(long)]
+    without_kernel: bool,
+    /// Seed of what falls by chance
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    #[command(flatten)]
+    json: Json,
+}
+
 /// Runs the verb.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let Verb::Fleet(fleet) = &arguments.verb;
+    match &arguments.verb {
+        Verb::Fleet(arguments) => fleet(arguments),
+        Verb::Forecast(arguments) => forecast(arguments),
+    }
+}
+
+fn forecast(arguments: &Forecast) -> Outcome {
+    let (nodes, failed) = (arguments.nodes, arguments.failed);
+    if failed >= nodes {
+        return Err(
+            format!("--failed {failed} of --nodes {nodes}: none would live; give more").into(),
+        );
+    }
+    cleanup::on_signal()?;
+    let group = if arguments.plain {
+        Group::Plain
+    } else {
+        Group::Resilient
+    };
+    let question = Question {
+        rate: arguments.rate,
+        nodes,
+        flows: arguments.flows,
+        failed,
+        group,
+        load: arguments.load,
+        seed: arguments.seed,
+    };
+    let asks = !arguments.without_kernel && rustix::process::geteuid().is_root();
+    let spreader = asks.then(|| Spreader::lay(group, nodes, question.flows, question.seed));
+    let mut spreader = spreader.transpose()?;
+    let environment = Environment::read(env!("CARGO_PKG_VERSION"), question.seed);
+    let ask = spreader
+        .as_mut()
+        .map(|spreader| |nodes| spreader.imbalances(nodes));
+    let found = fleetlab::forecast::forecast(&question, environment, ask)?;
+    let text = report::terminal::render(&answer::document(&found));
+    arguments.json.deliver(&text, &found)?;
+    let carries = found.load_per_second.is_none() || found.needs_nodes.is_some();
+    Ok(common::answer(
+        carries && found.kernel_is_like_chance != Some(false),
+    ))
+}
+
+/// Frames a second, like `950k` or `5.72M`.
+fn rate(text: &str) -> Result<f64, String> {
+    let (number, factor) = match text.strip_suffix(['k', 'M', 'G']) {
+        Some(number) if text.ends_with('k') => (number, 1e3),
+        Some(number) if text.ends_with('M') => (number, 1e6),
+        Some(number) => (number, 1e9),
+        None => (text, 1.0),
+    };
+    let rate = number.parse::<f64>().ok().map(|number| number * factor);
+    rate.filter(|rate| rate.is_finite() && *rate >= 1.0)
+        .ok_or_else(|| format!("\"{text}\" is no rate: write frames a second like 950k or 5.72M"))
+}
+
+fn fleet(fleet: &Fleet) -> Outcome {
     cleanup::on_signal()?;
     let results = &fleet.results;
     let (repetitions, seconds) = if results.quick { (1, 1) } else { (5, 2) };
@@ -80,11 +184,12 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         rate: fleet.rate,
         repetitions: fleet.repetitions.unwrap_or(repetitions),
         events: if fleet.events.is_empty() {
-            Event::all().collect()
+            Event::of_a_node().collect()
         } else {
             fleet.events.clone()
         },
         daemon: fleet.daemon,
+        beside_kernel: fleet.beside_kernel,
         resilient: fleet.resilient,
         engine: fleet.engine.map(|engine| engine.name().to_owned()),
         watch: Duration::from_secs(fleet.seconds.unwrap_or(seconds)),

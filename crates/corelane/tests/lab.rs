@@ -84,10 +84,22 @@ fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// The run of an event.
+/// The run of an event with Corelane.
 fn of<'a>(value: &'a Value, event: &str) -> &'a Value {
+    with(value, event, "corelane")
+}
+
+/// The run of an event with this forwarder.
+fn with<'a>(value: &'a Value, event: &str, forwarder: &str) -> &'a Value {
     let mut runs = value["runs"].as_array().unwrap().iter();
-    runs.find(|run| run["event"] == event).unwrap()
+    runs.find(|run| run["event"] == event && run["forwarder"] == forwarder)
+        .unwrap()
+}
+
+/// The sum of a list of a run's timeline.
+fn sum(run: &Value, list: &str) -> u64 {
+    let list = run["timeline"][list].as_array().unwrap().iter();
+    list.map(|count| count.as_u64().unwrap()).sum()
 }
 
 /// Frames for which a queue of one of this machine's cores had no room, whoever sent them: other
@@ -140,7 +152,8 @@ fn each_event_costs_what_it_must() {
     }
     let directory = Directory::new("lab").unwrap();
     let page = directory.path().join("lab.html");
-    let words = "--quick --nodes 3 --resilient --event drain,undrain,take-over,kill,dead";
+    let words =
+        "--quick --nodes 3 --resilient --beside-kernel --event drain,undrain,take-over,kill,dead";
     let before = overrun();
     let value = measured(&format!("{words} --html {}", page.display()));
     for event in ["drain", "undrain", "take-over"] {
@@ -153,7 +166,15 @@ fn each_event_costs_what_it_must() {
     }
     for run in value["runs"].as_array().unwrap() {
         assert_eq!(run["moved_needlessly"], 0, "{run}");
+        let (sent, lost) = (run["sent"].as_u64().unwrap(), run["lost"].as_u64().unwrap());
+        assert_eq!((sum(run, "sent"), sum(run, "came")), (sent, sent - lost));
     }
+    // Nobody has taken the place of the kernel.
+    let run = with(&value, "drain", "kernel");
+    let came = run["sent"].as_u64().unwrap() - run["lost"].as_u64().unwrap();
+    assert!(run["by_kernel"].as_u64() >= Some(came * 9 / 10), "{run}");
+    assert!(with(&value, "dead", "kernel")["lost"].as_u64() > Some(0));
+    assert!(value["runs"].as_array().unwrap().len() == 8, "{value}");
     for event in ["drain", "dead"] {
         assert!(of(&value, event)["moved"].as_u64() > Some(0), "{value}");
     }
@@ -170,8 +191,13 @@ fn each_event_costs_what_it_must() {
     let run = of(&value, "dead");
     assert!(run["lost"].as_u64() > Some(0), "{run}");
     assert!(run["outage_ms"].as_f64() > Some(0.0), "{run}");
+    assert!(
+        run["healed_ms"].as_f64() >= run["outage_ms"].as_f64(),
+        "{run}"
+    );
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("No frame was lost by: ") && page.contains("node dead"));
+    assert!(page.contains("Timeline: Node dead, kernel alone, "));
 }
 
 #[test]
@@ -205,12 +231,10 @@ fn frr_is_spoken_to_as_bird_is() {
     if !needs::that(bgpd.exists(), bgpd.display()) {
         return;
     }
-    let value = measured("--quick --daemon frr --event drain,undrain,dead");
-    for event in ["drain", "undrain"] {
-        let lost = undisturbed(&value, event).map(|run| &run["lost"]);
-        assert!(lost.is_none_or(|lost| lost == 0), "{value}");
-    }
-    for event in ["drain", "undrain", "dead"] {
+    let value = measured("--quick --daemon frr --event drain,dead");
+    let lost = undisturbed(&value, "drain").map(|run| &run["lost"]);
+    assert!(lost.is_none_or(|lost| lost == 0), "{value}");
+    for event in ["drain", "dead"] {
         let run = of(&value, event);
         assert!(run["moved"].as_u64() > Some(0), "{run}");
         assert!(run["logged_ms"].as_f64() > Some(0.0), "{run}");
@@ -253,6 +277,86 @@ fn a_killed_run_leaves_no_program_and_the_next_removes_the_rest() {
         (Some(0), String::new())
     );
     assert_eq!(left(child.id()), [""; 0]);
+}
+
+#[test]
+fn full_load_is_measured_and_sessions_that_go_down_are_counted() {
+    if !has_what_it_needs() {
+        return;
+    }
+    let value = measured("--quick --event load");
+    let run = of(&value, "load");
+    assert!(run["load_per_second"].as_f64() > Some(1000.0), "{run}");
+    assert!(run["false_downs"].is_u64(), "{run}");
+    assert_eq!(value["runs"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_daemon_that_is_not_there_and_a_full_disk_are_named() {
+    if !has_what_it_needs() {
+        return;
+    }
+    let directory = Directory::new("path").unwrap();
+    for tool in ["ip", "sh", "ethtool"] {
+        for place in ["/usr/sbin", "/sbin", "/usr/bin", "/bin"] {
+            let file = std::path::Path::new(place).join(tool);
+            if file.exists() {
+                let link = directory.path().join(tool);
+                let _there = std::os::unix::fs::symlink(file, link);
+            }
+        }
+    }
+    let mut command = fleet("--quick --event kill");
+    let output = command.env("PATH", directory.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = said(&output);
+    assert!(said.contains("bird") && said.contains("bird2"), "{said}");
+    let words = "forecast --rate 1M --without-kernel --json /dev/full";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_corelane"));
+    let output = command.arg("lab").args(words.split(' ')).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("/dev/full") && said.contains("No space"),
+        "{said}"
+    );
+}
+
+/// What a forecast says: its exit code, and what it writes.
+fn forecast(words: &str) -> (Option<i32>, Value) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_corelane"));
+    command
+        .args(["lab", "forecast", "--json"])
+        .args(words.split(' '));
+    let output = command.output().unwrap();
+    let value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    (output.status.code(), value)
+}
+
+#[test]
+fn a_forecast_tells_what_fleets_carry_and_asks_the_kernel() {
+    let alone = "--rate 5.72M --nodes 4 --flows 64 --load 11M --without-kernel";
+    let (code, value) = forecast(alone);
+    assert_eq!(code, Some(0));
+    assert_is("corelane-fleet-forecast", &value);
+    assert_eq!(value["needs_nodes"], 4, "{value}");
+    assert_eq!(value["kernel_is_like_chance"], Value::Null);
+    assert_eq!(value["rows"].as_array().unwrap().len(), 3);
+    assert_eq!(forecast("--rate 1M --load 1G --without-kernel").0, Some(3));
+    assert_eq!(forecast("--rate 1M --failed 4 --nodes 4").0, Some(1));
+    assert_eq!(forecast("--rate fast").0, Some(2));
+    if !needs::root("for a network namespace") {
+        return;
+    }
+    for more in ["", " --plain"] {
+        let (code, value) = forecast(&format!("--rate 1M --nodes 3 --flows 256{more}"));
+        assert_eq!(value["kernel_is_like_chance"], true, "{value}");
+        assert_eq!(code, Some(0));
+        assert!(
+            value["rows"][1]["imbalance_kernel"].as_f64() >= Some(1.0),
+            "{value}"
+        );
+    }
 }
 
 #[test]

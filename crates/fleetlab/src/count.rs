@@ -5,8 +5,24 @@
 pub struct Frame {
     /// When it was sent, ns.
     pub at: u64,
-    /// The node by which it came; `None` when it did not.
-    pub by: Option<u8>,
+    /// How it came; `None` when it did not.
+    pub came: Option<Arrival>,
+}
+
+/// How a frame came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// By this node.
+    pub by: u8,
+    /// When, ns.
+    pub at: u64,
+}
+
+impl Frame {
+    /// The node by which it came.
+    pub fn by(&self) -> Option<u8> {
+        self.came.map(|came| came.by)
+    }
 }
 
 /// What an event did to the flows.
@@ -23,6 +39,11 @@ pub struct Figures {
     pub moved: u64,
     /// Of these, flows that moved although neither node was the event's.
     pub needlessly: u64,
+    /// Frames that came after one of their flow with a higher number (RFC 4737, section 3).
+    pub reordered: u64,
+    /// When all was well again, ns: the latest first frame of a flow that came after its last lost
+    /// one. `None` when none was lost, and when a flow's last frame was.
+    pub healed: Option<u64>,
 }
 
 /// Counts over flows, each in the order in which its frames were sent. Moves count from `event` on,
@@ -31,7 +52,8 @@ pub fn figures(flows: &[Vec<Frame>], event: u64, node: u8) -> Figures {
     let mut sum = Figures::default();
     for flow in flows {
         sum.sent += flow.len() as u64;
-        sum.lost += flow.iter().filter(|frame| frame.by.is_none()).count() as u64;
+        sum.lost += flow.iter().filter(|frame| frame.came.is_none()).count() as u64;
+        sum.reordered += reordered(flow);
         sum.outage = sum.outage.max(longest_outage(flow));
         let (mut moved, mut needlessly) = (false, false);
         for (from, to) in moves(flow, event) {
@@ -41,7 +63,28 @@ pub fn figures(flows: &[Vec<Frame>], event: u64, node: u8) -> Figures {
         sum.moved += u64::from(moved);
         sum.needlessly += u64::from(needlessly);
     }
+    let healed: Option<Vec<u64>> = flows.iter().filter_map(|flow| healed(flow)).collect();
+    sum.healed = healed.and_then(|moments| moments.into_iter().max());
     sum
+}
+
+/// When a flow's first frame after its last lost one was sent. Nothing for a flow without loss.
+fn healed(flow: &[Frame]) -> Option<Option<u64>> {
+    let last = flow.iter().rposition(|frame| frame.came.is_none())?;
+    Some(flow.get(last + 1).map(|frame| frame.at))
+}
+
+fn reordered(flow: &[Frame]) -> u64 {
+    let came = (0_u64..).zip(flow);
+    let came = came.filter_map(|(number, frame)| Some((frame.came?.at, number)));
+    let mut came: Vec<(u64, u64)> = came.collect();
+    came.sort_unstable();
+    let (mut highest, mut count) = (0, 0);
+    for (_, number) in came {
+        count += u64::from(number < highest);
+        highest = highest.max(number);
+    }
+    count
 }
 
 /// An outage that is not over with the last frame ends there.
@@ -50,7 +93,7 @@ fn longest_outage(flow: &[Frame]) -> u64 {
     for frame in flow {
         let first: u64 = *since.get_or_insert(frame.at);
         longest = longest.max(frame.at - first);
-        if frame.by.is_some() {
+        if frame.came.is_some() {
             since = None;
         }
     }
@@ -59,7 +102,9 @@ fn longest_outage(flow: &[Frame]) -> u64 {
 
 /// From which node to which a flow moved.
 fn moves(flow: &[Frame], event: u64) -> impl Iterator<Item = (u8, u8)> {
-    let came = flow.iter().filter_map(|frame| Some((frame.at, frame.by?)));
+    let came = flow
+        .iter()
+        .filter_map(|frame| Some((frame.at, frame.by()?)));
     let next = came.clone().skip(1);
     came.zip(next)
         .filter(move |&((_, from), (at, to))| from != to && at >= event)
@@ -68,11 +113,7 @@ fn moves(flow: &[Frame], event: u64) -> impl Iterator<Item = (u8, u8)> {
 
 /// The nodes by which frames came.
 pub fn carriers(flows: &[Vec<Frame>]) -> std::collections::BTreeSet<u8> {
-    flows
-        .iter()
-        .flatten()
-        .filter_map(|frame| frame.by)
-        .collect()
+    flows.iter().flatten().filter_map(Frame::by).collect()
 }
 
 #[cfg(test)]

@@ -139,6 +139,24 @@ impl Daemon {
         Ok(is_well)
     }
 
+    /// Has it announce the community of RFC 8326, or no more: what `corelane drain` tells it.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub fn shut_down_gracefully(&self, is: bool) -> Result<(), Failure> {
+        match self.kind {
+            Kind::Bird => {
+                fs::write(drain_file(&self.files), draining(is))?;
+                bird::tell(&self.files, &["configure"])
+            }
+            Kind::Frr => {
+                let no = if is { "" } else { "no " };
+                let line = format!("{no}bgp graceful-shutdown");
+                frr::tell(&self.files, "bgpd", &line)
+            }
+        }
+    }
+
     /// Takes the route that the node `number` announces away from it, or gives it back.
     ///
     /// # Errors
@@ -156,6 +174,11 @@ impl Daemon {
             }
         }
     }
+}
+
+/// The constant of the file that `corelane drain` writes for BIRD.
+pub(crate) fn draining(is: bool) -> String {
+    format!("define corelane_draining = {is};\n")
 }
 
 /// Writes into `place` the program that tells the daemon in `files` something. `corelane drain`

@@ -36,6 +36,19 @@ pub enum Event {
     Flap,
     /// Two thousand other routes come and go behind the node, three times.
     Churn,
+    /// More frames than the nodes can take go through all of them, for as long as it is watched.
+    Load,
+}
+
+/// Who forwards in the nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Forwarder {
+    /// Corelane, and the kernel what is left to it.
+    Corelane,
+    /// The kernel alone: Corelane does not run.
+    Kernel,
 }
 
 /// How a node is.
@@ -60,7 +73,7 @@ pub enum State {
 }
 
 /// Each event, and what a table calls it.
-const ALL: [(Event, &str, &str); 13] = [
+const ALL: [(Event, &str, &str); 14] = [
     (Event::Drain, "drain", "node drained"),
     (Event::Undrain, "undrain", "node undrained"),
     (Event::TakeOver, "take-over", "take-over"),
@@ -74,12 +87,14 @@ const ALL: [(Event, &str, &str); 13] = [
     (Event::Add, "add", "node added"),
     (Event::Flap, "flap", "route flapping"),
     (Event::Churn, "churn", "churn of other routes"),
+    (Event::Load, "load", "full load"),
 ];
 
 impl Event {
-    /// All, in the order in which they are done.
-    pub fn all() -> impl Iterator<Item = Self> {
-        ALL.iter().map(|&(event, ..)| event)
+    /// All that happen to one node, in the order in which they are done.
+    pub fn of_a_node() -> impl Iterator<Item = Self> {
+        let all = ALL.iter().map(|&(event, ..)| event);
+        all.filter(|&event| event != Self::Load)
     }
 
     /// In words.
@@ -96,6 +111,14 @@ impl Event {
             Self::Add => State::Removed,
             _ => State::Whole,
         }
+    }
+
+    /// Whether it happens to Corelane, and not to a node without it.
+    pub fn is_of_corelane(self) -> bool {
+        matches!(
+            self,
+            Self::TakeOver | Self::Kill | Self::Hang | Self::Restart
+        )
     }
 
     /// Whether the spreader's route has other nodes afterwards.
@@ -118,7 +141,8 @@ impl Event {
             | Self::Restart
             | Self::Add
             | Self::Flap
-            | Self::Churn => State::Whole,
+            | Self::Churn
+            | Self::Load => State::Whole,
         }
     }
 }
@@ -127,6 +151,15 @@ impl State {
     /// Whether flows go by a node in this state.
     pub fn carries(self) -> bool {
         matches!(self, Self::Whole | Self::Killed | Self::Hung)
+    }
+}
+
+impl fmt::Display for Forwarder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Corelane => "Corelane",
+            Self::Kernel => "kernel",
+        })
     }
 }
 

@@ -12,19 +12,26 @@
 //! each node, so the cable by which a frame comes names the node that carried it.
 //!
 //! - which events there are: [`event`]
-//! - what was sent and what came: [`traffic`]; what that says: [`count`]
+//! - what was sent and what came: [`traffic`]; what that says: [`count`], [`timeline`]
 //! - the place: [`site`], [`node`], the daemon: [`daemon`],
 //!   [`bird`], [`frr`]
 //! - when the spreader noticed: [`notice`]; its group of next hops: [`resilient`]
-//! - one event after another: [`measure`]; what is written and shown: [`result`], [`page`]
+//! - one event after another: [`measure`]; what is written and shown: [`result`],
+//!   [`page`]
+//!
+//! What a fleet carries is told without traffic: [`forecast`] from one node's rate and the
+//! spread of flows, [`spread`] by the kernel's own hash, [`answer`] for people.
 //!
 //! Namespaces, files and programs end with the run; after a crash the next run removes them. It
 //! needs root. It measures correctness and outage of few frames a second, not speed.
 
+pub mod answer;
 pub mod bird;
 pub mod count;
 pub mod daemon;
+mod draw;
 pub mod event;
+pub mod forecast;
 pub mod frr;
 pub mod measure;
 pub mod node;
@@ -34,6 +41,9 @@ mod program;
 pub mod resilient;
 pub mod result;
 pub mod site;
+pub mod spread;
+mod stamp;
+pub mod timeline;
 pub mod traffic;
 
 /// Why it could not be measured, in words with a remedy; or

@@ -10,10 +10,11 @@ use host::cleanup::{self, Interrupted};
 use crate::Failure;
 use crate::count::figures;
 use crate::daemon::Kind;
-use crate::event::{Event, State};
+use crate::event::{Event, Forwarder, State};
 use crate::program::{pause, wait};
 use crate::result::{FleetLab, Run, SCHEMA};
 use crate::site::Site;
+use crate::timeline::timeline;
 use crate::traffic::now;
 
 /// Most nodes: they are many programs on few cores.
@@ -42,6 +43,8 @@ pub struct Options {
     pub repetitions: u32,
     /// The events, in their order.
     pub events: Vec<Event>,
+    /// Whether each event happens once more to nodes without Corelane, whose kernels forward.
+    pub beside_kernel: bool,
     /// Whether the spreader has a resilient group of next hops.
     pub resilient: bool,
     /// The daemon of the spreader and of all nodes.
@@ -73,15 +76,15 @@ pub fn measure(options: &Options, environment: Environment) -> Result<FleetLab, 
         engine: options.engine.clone(),
         runs: Vec::new(),
     };
-    let steps = options.events.len() * options.repetitions as usize;
-    let mut progress = report::Progress::new(steps);
+    let plan = plan(options);
+    let mut progress = report::Progress::new(plan.len() * options.repetitions as usize);
     let mut site = Site::lay(options, port)?;
     let first = random.below(options.nodes.into());
     for repetition in 1..=options.repetitions {
         let node = (first + repetition as usize) % usize::from(options.nodes);
-        for &event in &options.events {
+        for &(forwarder, event) in &plan {
             progress.step(event.words());
-            match one(&mut site, node, event, options.watch) {
+            match one(&mut site, node, forwarder, event, options.watch) {
                 Ok(run) => lab.runs.push(Run { repetition, ..run }),
                 Err(error) if error.is::<Interrupted>() && !lab.runs.is_empty() => return Ok(lab),
                 Err(error) => return Err(error),
@@ -96,14 +99,33 @@ pub fn measure(options: &Options, environment: Environment) -> Result<FleetLab, 
     Ok(lab)
 }
 
-fn one(site: &mut Site, node: usize, event: Event, watch: Duration) -> Result<Run, Failure> {
+/// What a repetition consists of.
+fn plan(options: &Options) -> Vec<(Forwarder, Event)> {
+    let events = options.events.iter().copied();
+    let corelane = events.clone().map(|event| (Forwarder::Corelane, event));
+    let others = events.filter(|event| options.beside_kernel && !event.is_of_corelane());
+    corelane
+        .chain(others.map(|event| (Forwarder::Kernel, event)))
+        .collect()
+}
+
+fn one(
+    site: &mut Site,
+    node: usize,
+    forwarder: Forwarder,
+    event: Event,
+    watch: Duration,
+) -> Result<Run, Failure> {
+    site.forward_by(forwarder)?;
     site.nodes[node].bring(event.begins())?;
     site.settle()?;
     let number = site.nodes[node].number;
     let from = now();
+    site.traffic.forget(from);
     pause(LEAD)?;
     let kernel = site.forwarded_by_kernel()?;
     let at = now();
+    let flood = (event == Event::Load).then(|| site.flood()).transpose()?;
     let mut note = site.nodes[node].act(event)?;
     let took = now() - at;
     let is_rerouted = || Ok(!event.reroutes() || site.notices.rerouted(at, u64::MAX).is_some());
@@ -112,9 +134,10 @@ fn one(site: &mut Site, node: usize, event: Event, watch: Duration) -> Result<Ru
     }
     pause(watch)?;
     let to = now();
+    let load = flood.map_or(0.0, |flood| flood.sent() as f64 * 1e9 / (to - at) as f64);
     let window = site.traffic.window(from, to);
     let by_kernel = site.forwarded_by_kernel()?.saturating_sub(kernel);
-    if window.pause > STILL {
+    if window.pause > STILL && event != Event::Load {
         let still = window.pause / 1_000_000;
         note.get_or_insert_with(|| {
             format!("the machine was others' for {still} ms, and BFD waits 300 ms: repeat it")
@@ -122,26 +145,33 @@ fn one(site: &mut Site, node: usize, event: Event, watch: Duration) -> Result<Ru
     }
     let found = figures(&window.flows, at, number);
     let milliseconds = |ns: u64| ns as f64 / 1e6;
-    let since = |moment: Option<u64>| moment.map(|moment| milliseconds(moment - at));
+    let since = |moment: Option<u64>| moment.map(|moment| milliseconds(moment.saturating_sub(at)));
     let logged = since(site.notices.logged(number, at, to));
     let rerouted = since(site.notices.rerouted(at, to));
+    let own = (event != Event::Load).then_some(number);
     let both = logged.into_iter().chain(rerouted);
     Ok(Run {
         event,
+        forwarder,
         repetition: 0,
         node: number,
         sent: found.sent,
         lost: found.lost,
         duplicates: window.duplicates,
+        reordered: found.reordered,
         outage_ms: milliseconds(found.outage),
         moved: found.moved,
         moved_needlessly: found.needlessly,
         noticed_ms: both.reduce(f64::min),
         logged_ms: logged,
         rerouted_ms: rerouted,
+        false_downs: site.notices.downs(own, at, to),
+        load_per_second: load,
+        healed_ms: since(found.healed),
         took_ms: milliseconds(took),
         by_kernel,
         sender_pause_ms: milliseconds(window.pause),
+        timeline: timeline(&window.flows, from, to, at, number),
         note,
     })
 }

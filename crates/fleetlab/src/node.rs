@@ -14,8 +14,8 @@ use host::namespace::OnFailure;
 use host::process::{Group, Signal, signal, silent};
 
 use crate::Failure;
-use crate::daemon::{Daemon, Kind, drain_file, tool};
-use crate::event::{Event, State};
+use crate::daemon::{Daemon, Kind, drain_file, draining, tool};
+use crate::event::{Event, Forwarder, State};
 use crate::program::{ended_well, pause, run, start, wait};
 
 /// How long Corelane may take until it is ready, or until it has ended.
@@ -37,6 +37,7 @@ pub struct Node {
     /// 1 and up.
     pub number: u8,
     state: State,
+    forwarder: Forwarder,
     program: PathBuf,
     engine: Option<String>,
     files: PathBuf,
@@ -62,7 +63,7 @@ impl Node {
         let at_daemon = files.join(kind.to_string());
         fs::create_dir_all(&at_daemon)?;
         let drain = drain_file(&at_daemon);
-        fs::write(&drain, "define corelane_draining = false;\n")?;
+        fs::write(&drain, draining(false))?;
         fs::write(
             files.join("corelane.toml"),
             format!(
@@ -76,6 +77,7 @@ impl Node {
         let mut node = Self {
             number,
             state: State::Whole,
+            forwarder: Forwarder::Corelane,
             program: program.to_owned(),
             engine: engine.map(str::to_owned),
             files,
@@ -93,14 +95,35 @@ impl Node {
         self.state
     }
 
+    /// Who forwards in it.
+    pub fn forwarder(&self) -> Forwarder {
+        self.forwarder
+    }
+
+    /// Changes that; the node is whole before and after.
+    ///
+    /// # Errors
+    /// When Corelane does not start, or does not end well.
+    pub fn forward_by(&mut self, forwarder: Forwarder) -> Result<(), Failure> {
+        let note = match forwarder {
+            Forwarder::Corelane => None,
+            Forwarder::Kernel => self.end_corelane()?,
+        };
+        if let Some(note) = note {
+            return Err(format!("node{}: {note}; see its messages", self.number).into());
+        }
+        self.forwarder = forwarder;
+        self.start_corelane()
+    }
+
     /// Has the event happen. What did not go as it should, and was no error, comes back as a note.
     ///
     /// # Errors
     /// When a program does not do its part, with what it says.
     pub fn act(&mut self, event: Event) -> Result<Option<String>, Failure> {
         let note = match event {
-            Event::Drain => self.verb("drain")?,
-            Event::Undrain => self.verb("undrain")?,
+            Event::Drain => self.drain(true)?,
+            Event::Undrain => self.drain(false)?,
             Event::TakeOver => self.take_over()?,
             Event::Kill => {
                 self.kill();
@@ -112,7 +135,7 @@ impl Node {
             }
             Event::Restart => {
                 let note = self.end_corelane()?;
-                self.corelane = Some(self.run(&[])?);
+                self.start_corelane()?;
                 note
             }
             Event::DaemonKill => {
@@ -137,6 +160,8 @@ impl Node {
             }
             Event::Flap => self.flap()?,
             Event::Churn => self.churn()?,
+            // It happens to all of them.
+            Event::Load => None,
         };
         self.state = event.ends();
         Ok(note)
@@ -152,14 +177,14 @@ impl Node {
         }
         match self.state {
             State::Whole => {}
-            State::Drained => drop(self.verb("undrain")?),
-            State::Killed => self.corelane = Some(self.run(&[])?),
+            State::Drained => drop(self.drain(false)?),
+            State::Killed => self.start_corelane()?,
             State::Hung => self.signal(Signal::CONT)?,
             State::Unannounced => self.announce()?,
             State::Dead => {
                 self.namespace.set(FORWARDING, "1")?;
                 self.daemon()?.signal(Signal::CONT)?;
-                self.corelane = Some(self.run(&[])?);
+                self.start_corelane()?;
             }
             State::Cut => drop(self.namespace.ip("link set r0 up")?),
             State::Removed => self.begin()?,
@@ -192,8 +217,25 @@ impl Node {
 
     /// Starts what it runs.
     fn begin(&mut self) -> Result<(), Failure> {
-        self.corelane = Some(self.run(&[])?);
+        self.start_corelane()?;
         self.announce()
+    }
+
+    /// Starts Corelane, unless the kernel forwards alone.
+    fn start_corelane(&mut self) -> Result<(), Failure> {
+        if self.forwarder == Forwarder::Corelane {
+            self.corelane = Some(self.run(&[])?);
+        }
+        Ok(())
+    }
+
+    /// Takes the node out of traffic, or puts it back: by Corelane's verb, or by the words that the
+    /// verb has for the daemon.
+    fn drain(&self, out: bool) -> Result<Option<String>, Failure> {
+        match self.forwarder {
+            Forwarder::Corelane => self.verb(if out { "drain" } else { "undrain" }),
+            Forwarder::Kernel => self.daemon()?.shut_down_gracefully(out).map(|()| None),
+        }
     }
 
     /// Starts the daemon.
@@ -224,6 +266,9 @@ impl Node {
 
     /// Has Corelane end in order.
     fn end_corelane(&mut self) -> Result<Option<String>, Failure> {
+        if self.corelane.is_none() {
+            return Ok(None);
+        }
         self.signal(Signal::TERM)?;
         let ended = self.corelane.take();
         let is_well = ended.map_or(Ok(true), |mut corelane| ended_well(&mut corelane))?;

@@ -71,6 +71,17 @@ impl Notices {
         times.iter().copied().find(|at| (from..to).contains(at))
     }
 
+    /// How often a session with a node went down between `from` and `to`, ns; one with this node does
+    /// not count.
+    pub fn downs(&self, except: Option<u8>, from: u64, to: u64) -> u64 {
+        let text = fs::read_to_string(&self.log).unwrap_or_default();
+        let downs = text.lines().filter(|line| is_down(line, except));
+        let within = downs
+            .filter_map(written)
+            .filter(|at| (from..to).contains(at));
+        within.count() as u64
+    }
+
     /// When the daemon first said something of this node between `from` and `to`, ns.
     pub fn logged(&self, node: u8, from: u64, to: u64) -> Option<u64> {
         let text = fs::read_to_string(&self.log).unwrap_or_default();
@@ -79,20 +90,43 @@ impl Notices {
     }
 }
 
+/// Whether a line says that a session with a node, not this one, went down.
+fn is_down(line: &str, except: Option<u8>) -> bool {
+    let (is_down, peer) = if let Some((before, _)) = line.split_once(": State changed to stop") {
+        let name = before.rsplit(' ').next().unwrap_or_default();
+        (true, name.strip_prefix("node"))
+    } else if let Some((_, after)) = line.split_once("%ADJCHANGE: neighbor 198.18.") {
+        let is_down = after.contains(" Down");
+        (is_down, after.split('.').next())
+    } else {
+        return false;
+    };
+    let node = peer.and_then(|peer| peer.parse::<u8>().ok());
+    is_down && node.is_some() && node != except
+}
+
+/// When a line was written, ns.
+fn written(line: &str) -> Option<u64> {
+    let mut words = line.splitn(3, ' ');
+    let (first, second) = (words.next()?, words.next()?);
+    let of_bird = || Some((first.parse::<u64>().ok()?, second.parse::<u64>().ok()?));
+    if let Some((seconds, microseconds)) = of_bird() {
+        return Some(seconds * 1_000_000_000 + microseconds * 1000);
+    }
+    utc(first, second)
+}
+
 /// When a line of the log was written, ns, if it says that the session with this node or its route
 /// changed.
 fn about(line: &str, node: u8) -> Option<u64> {
-    let mut words = line.splitn(3, ' ');
-    let (first, second, rest) = (words.next()?, words.next()?, words.next()?);
+    let rest = line.splitn(3, ' ').nth(2)?;
     let is_about = |name: &str| rest.contains(name) && rest.contains(SERVICE);
     let session = format!("node{node}: State changed");
-    if rest.contains(&session) || is_about(&format!("node{node}.ipv4 ")) {
-        let (seconds, microseconds): (u64, u64) = (first.parse().ok()?, second.parse().ok()?);
-        return Some(seconds * 1_000_000_000 + microseconds * 1000);
-    }
     let peer = format!("198.18.{node}.2");
     let is_session = rest.contains("%ADJCHANGE") && rest.contains(&peer);
-    (is_session || is_about(&peer)).then(|| utc(first, second))?
+    let route = format!("node{node}.ipv4 ");
+    let all = rest.contains(&session) || is_about(&route) || is_session || is_about(&peer);
+    all.then(|| written(line))?
 }
 
 /// `2026/11/26 16:53:54.208924`, as FRR writes it, in ns since 1970.

@@ -1,10 +1,11 @@
-//! What people read: the answer, the table, and each run folded on the page.
+//! What people read: the answer, two tables, and on the page a timeline of each event and each run.
 
-use figures::{median, range};
+use figures::{quantile, range};
 use report::{Block, Document, Table, capital};
 
-use crate::event::Event;
-use crate::result::{FleetLab, Run};
+use crate::draw::timelines;
+use crate::event::{Event, Forwarder};
+use crate::result::{FleetLab, Run, Runs};
 
 /// The report of a run.
 pub fn document(lab: &FleetLab) -> Document {
@@ -12,7 +13,9 @@ pub fn document(lab: &FleetLab) -> Document {
     for sentence in answer(lab) {
         document = document.verdict(sentence);
     }
-    document = document.block(Block::Table(table(lab)));
+    let mut document = document
+        .block(Block::Table(losses(lab)))
+        .block(Block::Table(flows(lab)));
     let notes: Vec<String> = lab.runs.iter().filter_map(note).collect();
     if !notes.is_empty() {
         let title = "What did not go as it should".to_owned();
@@ -21,37 +24,62 @@ pub fn document(lab: &FleetLab) -> Document {
             items: notes,
         });
     }
+    for (title, plot) in timelines(lab) {
+        document = document.details(title, vec![Block::Plot(plot)]);
+    }
     document
         .details("Each run", vec![Block::Table(each(lab))])
         .text(format!("Measured on {}.", lab.environment.machine()))
         .environment(lab.environment.facts())
 }
 
-/// Events without loss in one sentence, each of the others in one of its own, then moves.
+/// Events without loss in one sentence, each of the others in one of its own, then the kernel alone,
+/// then moves.
 fn answer(lab: &FleetLab) -> Vec<String> {
     let all = lab.by_event();
-    let is_clean = |runs: &[&Run]| runs.iter().all(|run| run.lost == 0);
-    let clean: Vec<&str> = all
+    let (corelane, kernel): (Vec<&Runs>, Vec<&Runs>) = all
         .iter()
-        .filter(|(_, runs)| is_clean(runs))
-        .map(|(event, _)| event.words())
-        .collect();
+        .partition(|runs| runs.forwarder == Forwarder::Corelane);
+    // What does not fit into a full queue is no outage.
+    let lost = |runs: &&&Runs| runs.event != Event::Load && runs.sum(|run| run.lost) > 0;
+    let clean = corelane.iter().filter(|runs| runs.sum(|run| run.lost) == 0);
+    let clean: Vec<&str> = clean.map(|runs| runs.event.words()).collect();
     let mut sentences = Vec::new();
     if !clean.is_empty() {
         sentences.push(format!("No frame was lost by: {}.", clean.join(", ")));
     }
-    for (event, runs) in all.iter().filter(|(_, runs)| !is_clean(runs)) {
-        let outages = runs.iter().map(|run| run.outage_ms);
-        let (_, longest) = range(outages.clone().collect::<Vec<_>>());
+    for runs in corelane.iter().filter(lost) {
+        let outages: Vec<f64> = runs.runs.iter().map(|run| run.outage_ms).collect();
+        let (_, longest) = range(&outages);
         sentences.push(format!(
             "{}: {} frames lost in {}, the longest outage {longest:.0} ms, its median {:.0} ms.",
-            capital(event.words()),
-            runs.iter().map(|run| run.lost).sum::<u64>(),
-            match runs.len() {
+            capital(runs.event.words()),
+            runs.sum(|run| run.lost),
+            match outages.len() {
                 1 => "one run".to_owned(),
                 count => format!("{count} runs"),
             },
-            median(outages),
+            quantile(outages, 0.5),
+        ));
+    }
+    let alone = kernel.iter().filter(lost);
+    let alone = alone.map(|runs| format!("{} {}", runs.event.words(), runs.sum(|run| run.lost)));
+    let alone: Vec<String> = alone.collect();
+    if !alone.is_empty() {
+        let lost = alone.join(", ");
+        sentences.push(format!("Frames that the kernel alone lost: {lost}."));
+    } else if !kernel.is_empty() {
+        sentences.push("The kernel alone lost no frame.".to_owned());
+    }
+    for run in lab.runs.iter().filter(|run| run.event == Event::Load) {
+        sentences.push(format!(
+            "{:.0} more frames a second for {:.0} s: {} sessions went down, and {} of {} numbered frames \
+             did not come.",
+            run.load_per_second,
+            run.timeline.sent.len() as f64 * run.timeline.step_ms / 1000.0,
+            run.false_downs,
+            run.lost,
+            run.sent,
         ));
     }
     let sum = |of: fn(&Run) -> u64| lab.runs.iter().map(of).sum::<u64>();
@@ -65,24 +93,41 @@ fn answer(lab: &FleetLab) -> Vec<String> {
     sentences
 }
 
-fn table(lab: &FleetLab) -> Table {
-    let mut table = Table::new("").text("event").numbers([
+fn losses(lab: &FleetLab) -> Table {
+    let mut table = Table::new("Loss and outage").text("event").numbers([
         "runs",
-        "frames lost",
-        "longest outage, ms",
-        "flows moved",
-        "needlessly",
-        "noticed after, ms",
-        "by the kernels",
+        "lost in all",
+        "lost, p50",
+        "lost, p99",
+        "outage p50, ms",
+        "p99, ms",
+        "longest, ms",
+        "noticed p50, ms",
+        "p99, ms",
     ]);
-    for (event, runs) in lab.by_event() {
-        table.push(row(event, &runs));
+    for runs in lab.by_event() {
+        let lost = || runs.runs.iter().map(|run| run.lost as f64);
+        let outages = || runs.runs.iter().map(|run| run.outage_ms);
+        let noticed = || runs.runs.iter().filter_map(|run| run.noticed_ms);
+        let (_, longest) = range(outages().collect::<Vec<_>>());
+        table.push([
+            runs.words(),
+            runs.runs.len().to_string(),
+            runs.sum(|run| run.lost).to_string(),
+            at(lost(), 0.5),
+            at(lost(), 0.99),
+            at(outages(), 0.5),
+            at(outages(), 0.99),
+            format!("{longest:.0}"),
+            at(noticed(), 0.5),
+            at(noticed(), 0.99),
+        ]);
     }
     let spacing = f64::from(lab.flows) * 1000.0 / f64::from(lab.frames_per_second);
     table.caption(format!(
-        "Medians, and the least to the most of the runs. {} nodes with {}{}, {} flows, {} frames a second; \
-         a flow has a frame each {spacing:.0} ms. The last column is the share of frames that kernels \
-         forwarded.",
+        "p50 and p99 are over the runs; of few runs p99 is nearly the most. {} nodes with {}{}, {} flows, \
+         {} frames a second; a flow has a frame each {spacing:.0} ms. Noticed: when the spreader's daemon \
+         or its kernel's route said so.",
         lab.nodes,
         lab.daemon.to_string().to_uppercase(),
         if lab.resilient { " in a resilient group" } else { "" },
@@ -91,52 +136,62 @@ fn table(lab: &FleetLab) -> Table {
     ))
 }
 
-fn row(event: Event, runs: &[&Run]) -> Vec<String> {
-    let of = |value: fn(&Run) -> f64| spread(runs.iter().map(|run| value(run)), 0);
-    let noticed = runs.iter().filter_map(|run| run.noticed_ms);
-    vec![
-        event.words().to_owned(),
-        runs.len().to_string(),
-        of(|run| run.lost as f64),
-        of(|run| run.outage_ms),
-        of(|run| run.moved as f64),
-        of(|run| run.moved_needlessly as f64),
-        spread(noticed, 0),
-        format!(
-            "{:.0} %",
-            100.0 * median(runs.iter().map(|run| run.share_of_kernels()))
-        ),
-    ]
+fn flows(lab: &FleetLab) -> Table {
+    let mut table = Table::new("Flows").text("event").numbers([
+        "runs",
+        "moved, p50",
+        "moved, p99",
+        "needlessly, in all",
+        "out of order",
+        "twice",
+        "false downs",
+        "by the kernels",
+    ]);
+    for runs in lab.by_event() {
+        let moved = || runs.runs.iter().map(|run| run.moved as f64);
+        let shares = runs.runs.iter().map(|run| run.share_of_kernels());
+        table.push([
+            runs.words(),
+            runs.runs.len().to_string(),
+            at(moved(), 0.5),
+            at(moved(), 0.99),
+            runs.sum(|run| run.moved_needlessly).to_string(),
+            runs.sum(|run| run.reordered).to_string(),
+            runs.sum(|run| run.duplicates).to_string(),
+            runs.sum(|run| run.false_downs).to_string(),
+            format!("{:.0} %", 100.0 * quantile(shares.collect::<Vec<_>>(), 0.5)),
+        ]);
+    }
+    table.caption(
+        "A flow moved needlessly when neither node was the event's. Out of order: frames that came after a \
+         later one of their flow. False downs: sessions with other nodes that the spreader lost. The last column is the share of frames that kernels forwarded.",
+    )
 }
 
-/// `5 (3–9)`, or `5` when all are equal; `-` for none.
-fn spread(values: impl Iterator<Item = f64>, decimals: usize) -> String {
-    let values: Vec<f64> = values.collect();
-    if values.is_empty() {
-        return "-".to_owned();
-    }
-    let (least, most) = range(&values);
-    let middle = format!("{:.decimals$}", median(&values));
-    let (least, most) = (format!("{least:.decimals$}"), format!("{most:.decimals$}"));
-    if least == most {
-        middle
+/// The value at this share of the values, without decimals; `-` for none.
+fn at(values: impl Iterator<Item = f64>, share: f64) -> String {
+    let value = quantile(values.collect::<Vec<_>>(), share);
+    if value.is_nan() {
+        "-".to_owned()
     } else {
-        format!("{middle} ({least}–{most})")
+        format!("{value:.0}")
     }
 }
 
 fn each(lab: &FleetLab) -> Table {
-    let mut table = Table::new("").text("event").numbers([
+    let mut table = Table::new("").texts(["event", "by"]).numbers([
         "run",
         "node",
         "frames",
         "lost",
         "twice",
+        "out of order",
         "outage, ms",
         "moved",
         "needlessly",
         "in the log after, ms",
         "route changed after, ms",
+        "healed after, ms",
         "took, ms",
         "sender kept, ms",
     ]);
@@ -144,16 +199,19 @@ fn each(lab: &FleetLab) -> Table {
     for run in &lab.runs {
         table.push([
             run.event.words().to_owned(),
+            run.forwarder.to_string(),
             run.repetition.to_string(),
             run.node.to_string(),
             run.sent.to_string(),
             run.lost.to_string(),
             run.duplicates.to_string(),
+            run.reordered.to_string(),
             time(Some(run.outage_ms)),
             run.moved.to_string(),
             run.moved_needlessly.to_string(),
             time(run.logged_ms),
             time(run.rerouted_ms),
+            time(run.healed_ms),
             time(Some(run.took_ms)),
             time(Some(run.sender_pause_ms)),
         ]);
@@ -163,9 +221,10 @@ fn each(lab: &FleetLab) -> Table {
 
 fn note(run: &Run) -> Option<String> {
     let note = run.note.as_ref()?;
-    Some(format!(
-        "{}, run {}: {note}",
-        capital(run.event.words()),
-        run.repetition
-    ))
+    let by = match run.forwarder {
+        Forwarder::Corelane => "",
+        Forwarder::Kernel => ", kernel alone",
+    };
+    let (event, repetition) = (capital(run.event.words()), run.repetition);
+    Some(format!("{event}{by}, run {repetition}: {note}"))
 }

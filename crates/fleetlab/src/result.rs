@@ -4,7 +4,8 @@ use host::Environment;
 use serde::Serialize;
 
 use crate::daemon::Kind;
-use crate::event::Event;
+use crate::event::{Event, Forwarder};
+use crate::timeline::Timeline;
 
 /// Name and version of the JSON form.
 pub const SCHEMA: &str = "corelane-fleet-lab/1";
@@ -40,6 +41,8 @@ pub struct FleetLab {
 pub struct Run {
     /// What happened.
     pub event: Event,
+    /// Who forwarded in the nodes.
+    pub forwarder: Forwarder,
     /// 1 and up.
     pub repetition: u32,
     /// To which node, 1 and up.
@@ -50,6 +53,8 @@ pub struct Run {
     pub lost: u64,
     /// Frames that came twice.
     pub duplicates: u64,
+    /// Frames that came after one of their flow that was sent later (RFC 4737).
+    pub reordered: u64,
     /// The longest time without a frame of a flow, from its first lost frame to the next that came.
     /// It is as exact as the time between two frames of a flow.
     pub outage_ms: f64,
@@ -63,27 +68,70 @@ pub struct Run {
     pub logged_ms: Option<f64>,
     /// When its kernel's route changed.
     pub rerouted_ms: Option<f64>,
+    /// How often the spreader lost the session with a node that was none of the event's.
+    pub false_downs: u64,
+    /// Frames a second that came on top, by the event `load`.
+    pub load_per_second: f64,
+    /// When all was well again, from the event's beginning: when the latest flow that had lost had a
+    /// frame again. `null` when none was lost, and when a flow was not well at the end.
+    pub healed_ms: Option<f64>,
     /// How long the event itself took, such as the verb `drain`.
     pub took_ms: f64,
     /// Frames that the nodes' kernels forwarded; Corelane forwarded the others.
     pub by_kernel: u64,
     /// The longest time in which the sender was kept from running.
     pub sender_pause_ms: f64,
+    /// What came of the frames, in steps of time.
+    pub timeline: Timeline,
     /// What did not go as it should.
     pub note: Option<String>,
 }
 
+/// The runs of an event with one forwarder.
+pub(crate) struct Runs<'a> {
+    pub(crate) event: Event,
+    pub(crate) forwarder: Forwarder,
+    pub(crate) runs: Vec<&'a Run>,
+}
+
 impl FleetLab {
-    /// The runs of each event, in the order of the events' first runs.
-    pub fn by_event(&self) -> Vec<(Event, Vec<&Run>)> {
-        let mut all: Vec<(Event, Vec<&Run>)> = Vec::new();
+    /// The runs of each event, in the order of the events' first runs; the kernel alone behind
+    /// Corelane.
+    pub(crate) fn by_event(&self) -> Vec<Runs<'_>> {
+        let mut events: Vec<Event> = Vec::new();
         for run in &self.runs {
-            match all.iter_mut().find(|(event, _)| *event == run.event) {
-                Some((_, runs)) => runs.push(run),
-                None => all.push((run.event, vec![run])),
+            if !events.contains(&run.event) {
+                events.push(run.event);
             }
         }
-        all
+        let both = [Forwarder::Corelane, Forwarder::Kernel];
+        let all = events.iter().flat_map(|&event| {
+            both.map(|forwarder| {
+                let of_it = |run: &&Run| (run.event, run.forwarder) == (event, forwarder);
+                let runs = self.runs.iter().filter(of_it).collect();
+                Runs {
+                    event,
+                    forwarder,
+                    runs,
+                }
+            })
+        });
+        all.filter(|of_event| !of_event.runs.is_empty()).collect()
+    }
+}
+
+impl Runs<'_> {
+    /// The sum of a count over the runs.
+    pub(crate) fn sum(&self, of: fn(&Run) -> u64) -> u64 {
+        self.runs.iter().map(|run| of(run)).sum()
+    }
+
+    /// Who forwards, and what happens.
+    pub(crate) fn words(&self) -> String {
+        match self.forwarder {
+            Forwarder::Corelane => self.event.words().to_owned(),
+            Forwarder::Kernel => format!("{}, kernel alone", self.event.words()),
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,16 +15,19 @@ use host::temporary::{self, Directory};
 
 use crate::count::{carriers, figures};
 use crate::daemon::{Daemon, log};
+use crate::event::{Forwarder, State};
 use crate::measure::Options;
 use crate::node::Node;
 use crate::notice::Notices;
 use crate::program::{pause, wait};
 use crate::resilient::Resilient;
-use crate::traffic::{self, Traffic, now};
+use crate::traffic::{self, Flood, Traffic, now};
 use crate::{Failure, SERVICE};
 
 /// How long flows may take until all go by the nodes that carry them, and none is lost.
 const PATIENCE: Duration = Duration::from_mins(1);
+/// Flows of a thread that floods, so that each node gets some.
+const FLOOD_FLOWS: usize = 64;
 /// So long must that hold.
 const QUIET: Duration = Duration::from_millis(300);
 
@@ -37,8 +41,9 @@ pub struct Site {
     /// What the spreader noticed.
     pub notices: Notices,
     group: Option<Arc<Resilient>>,
+    _wells: Vec<UdpSocket>,
     _spreader: Daemon,
-    _bed: Bed,
+    bed: Bed,
     _files: Directory,
 }
 
@@ -60,7 +65,7 @@ impl Site {
             .then(|| Arc::new(Resilient::new(spreader)));
         let notices = Notices::start(spreader, &log, group.clone())?;
         let daemon = Daemon::of_spreader(options.daemon, spreader, &at_spreader, options.nodes)?;
-        let (mut nodes, mut sinks) = (Vec::new(), Vec::new());
+        let (mut nodes, mut sinks, mut wells) = (Vec::new(), Vec::new(), Vec::new());
         for number in 1..=options.nodes {
             let name = format!("node{number}");
             let place = bed.namespace(&name)?;
@@ -74,6 +79,7 @@ impl Site {
             )?);
             let sink = bed.namespace(&format!("sink{number}"))?;
             sinks.push(sink.enter(traffic::sink)??);
+            wells.push(sink.enter(traffic::well)??);
         }
         let source = bed.namespace("source")?;
         let flows = source.enter(|| traffic::flows(port, options.flows))??;
@@ -82,10 +88,39 @@ impl Site {
             nodes,
             notices,
             group,
+            _wells: wells,
             _spreader: daemon,
-            _bed: bed,
+            bed,
             _files: files,
         })
+    }
+
+    /// Has Corelane forward in all nodes, or their kernels alone. Whoever changes is whole then.
+    ///
+    /// # Errors
+    /// When a program does not do its part.
+    pub fn forward_by(&mut self, forwarder: Forwarder) -> Result<(), Failure> {
+        for node in &mut self.nodes {
+            if node.forwarder() != forwarder {
+                node.bring(State::Whole)?;
+                node.forward_by(forwarder)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends more than the nodes can take, by a thread for each core, through all of them.
+    ///
+    /// # Errors
+    /// When there are no free ports.
+    pub fn flood(&self) -> Result<Flood, Failure> {
+        let source = self.bed.namespace("source")?;
+        let cores = std::thread::available_parallelism()?.get();
+        // 0: the kernel chooses a free port.
+        let ports = || (0..FLOOD_FLOWS).map(|_| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)));
+        let sockets = || source.enter(|| ports().collect::<Result<Vec<_>, _>>());
+        let senders = (0..cores).map(|_| Ok(sockets()??));
+        Ok(Flood::start(senders.collect::<Result<_, Failure>>()?))
     }
 
     /// Waits until flows go by all nodes that carry them and by no other, and no frame is lost.

@@ -4,19 +4,23 @@
 //! out when it was kept from running, so that no burst fills a queue. A thread for each node reads
 //! what comes by that node's cable.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 
-use crate::count::Frame;
+use crate::count::{Arrival, Frame};
+use crate::stamp::stamp;
 
 /// The sink's address and port.
 const SINK: (Ipv4Addr, u16) = (Ipv4Addr::new(203, 0, 113, 1), 9);
+/// The same for frames that nobody reads.
+const WELL: (Ipv4Addr, u16) = (SINK.0, 10);
 /// Between two looks at the clock.
 const TICK: Duration = Duration::from_millis(1);
 /// Frames for so many ticks are made up for; what is due longer is left out.
@@ -37,12 +41,18 @@ pub fn now() -> u64 {
     since.map_or(0, |since| since.as_nanos() as u64)
 }
 
+/// A flow's frames that are not forgotten, in the order of their numbers.
+#[derive(Clone, Debug, Default)]
+struct Row {
+    /// Frames that are.
+    forgotten: usize,
+    frames: VecDeque<Frame>,
+}
+
 /// What was sent and what came, a row for each flow.
 #[derive(Debug, Default)]
 struct Log {
-    sent: Vec<Vec<u64>>,
-    /// The node of each frame; 0: not yet.
-    came: Vec<Vec<u8>>,
+    rows: Vec<Row>,
     /// When frames came once more.
     again: Vec<u64>,
     /// When the sender was kept from running, until when.
@@ -95,8 +105,7 @@ impl Traffic {
     pub fn start(flows: Vec<UdpSocket>, sinks: Vec<UdpSocket>, rate: u32) -> Self {
         let rows = flows.len();
         let log = Arc::new(Mutex::new(Log {
-            sent: vec![Vec::new(); rows],
-            came: vec![Vec::new(); rows],
+            rows: vec![Row::default(); rows],
             ..Log::default()
         }));
         let over = Arc::new(AtomicBool::new(false));
@@ -118,14 +127,9 @@ impl Traffic {
         thread::sleep(Duration::from_nanos(done.saturating_sub(now())));
         let log = locked(&self.log);
         let within = |at: &u64| (from..to).contains(at);
-        let flows = log.sent.iter().zip(&log.came).map(|(sent, came)| {
-            let first = sent.partition_point(|&at| at < from);
-            let frames = sent.iter().enumerate().skip(first);
-            let frames = frames.take_while(|&(_, &at)| at < to);
-            let by = |number: usize| came.get(number).copied().filter(|&node| node > 0);
-            frames
-                .map(|(number, &at)| Frame { at, by: by(number) })
-                .collect()
+        let flows = log.rows.iter().map(|row| {
+            let frames = row.frames.iter().copied();
+            frames.filter(|frame| within(&frame.at)).collect()
         });
         let pauses = log.pauses.iter().filter(|&&(at, _)| within(&at));
         Window {
@@ -133,6 +137,19 @@ impl Traffic {
             duplicates: log.again.iter().filter(|at| within(at)).count() as u64,
             pause: pauses.map(|&(at, until)| until - at).max().unwrap_or(0),
         }
+    }
+
+    /// Forgets the frames that were sent before, ns, and what befell them.
+    pub fn forget(&self, before: u64) {
+        let mut log = locked(&self.log);
+        for row in &mut log.rows {
+            while row.frames.front().is_some_and(|frame| frame.at < before) {
+                row.frames.pop_front();
+                row.forgotten += 1;
+            }
+        }
+        log.again.retain(|&at| at >= before);
+        log.pauses.retain(|&(_, until)| until >= before);
     }
 }
 
@@ -144,6 +161,63 @@ impl Drop for Traffic {
             let _ended = thread.join();
         }
     }
+}
+
+/// Frames without numbers, as fast as they go, until this is dropped.
+#[derive(Debug)]
+pub struct Flood {
+    over: Arc<AtomicBool>,
+    sent: Arc<AtomicU64>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Flood {
+    /// A thread for each of the lists of sockets sends by them in turn.
+    pub fn start(senders: Vec<Vec<UdpSocket>>) -> Self {
+        let (over, sent) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
+        let threads = senders.into_iter().map(|sockets| {
+            let (over, sent) = (Arc::clone(&over), Arc::clone(&sent));
+            thread::spawn(move || {
+                while !over.load(Ordering::Acquire) {
+                    let frame = [0; LENGTH];
+                    let gone = sockets
+                        .iter()
+                        .filter(|socket| socket.send_to(&frame, WELL).is_ok());
+                    sent.fetch_add(gone.count() as u64, Ordering::Relaxed);
+                }
+            })
+        });
+        let threads = threads.collect();
+        Self {
+            over,
+            sent,
+            threads,
+        }
+    }
+
+    /// Frames that the source's kernel has taken so far.
+    pub fn sent(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Flood {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Release);
+        for thread in self.threads.drain(..) {
+            // Its panic has been printed.
+            let _ended = thread.join();
+        }
+    }
+}
+
+/// A socket that takes the frames of a [`Flood`] and is never read. To be called in a sink's
+/// namespace.
+///
+/// # Errors
+/// The kernel's.
+pub fn well() -> io::Result<UdpSocket> {
+    UdpSocket::bind(WELL)
 }
 
 fn locked(log: &Mutex<Log>) -> MutexGuard<'_, Log> {
@@ -164,12 +238,13 @@ fn send(flows: &[UdpSocket], rate: u64, log: &Mutex<Log>, over: &AtomicBool) {
         }
         for _ in 0..(due - dealt).min(most) {
             let flow = turn % flows.len();
-            let number = log.sent[flow].len() as u32;
-            let frame = frame(flow as u32, number);
+            let row = &mut log.rows[flow];
+            let number = row.forgotten + row.frames.len();
             let at = now();
             // What the source's own kernel refuses was not sent.
+            let frame = frame(flow as u32, number as u32);
             if flows[flow].send_to(&frame, SINK).is_ok() {
-                log.sent[flow].push(at);
+                row.frames.push_back(Frame { at, came: None });
             }
             turn += 1;
         }
@@ -204,17 +279,20 @@ fn receive(socket: &UdpSocket, node: u8, log: &Mutex<Log>, over: &AtomicBool) {
         let Some((flow, number)) = read(&frame[..length]) else {
             continue;
         };
+        // The first of a socket has none, and comes long before any event.
+        let at = stamp(socket).unwrap_or_else(now);
         let mut log = locked(log);
-        let Some(came) = log.came.get_mut(flow) else {
+        let Some(row) = log.rows.get_mut(flow) else {
             continue;
         };
-        if came.len() <= number {
-            came.resize(number + 1, 0);
-        }
-        if came[number] == 0 {
-            came[number] = node;
+        let place = number.checked_sub(row.forgotten);
+        let Some(frame) = place.and_then(|place| row.frames.get_mut(place)) else {
+            continue;
+        };
+        if frame.came.is_none() {
+            frame.came = Some(Arrival { by: node, at });
         } else {
-            log.again.push(now());
+            log.again.push(at);
         }
     }
 }

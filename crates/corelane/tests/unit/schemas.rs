@@ -33,6 +33,7 @@ fn all() -> Vec<Value> {
         written::<crate::tune::Tuning>(),
         written::<crate::verify::Search>(),
         read::<dut::budget::Budget>(),
+        written::<fleetlab::forecast::Forecast>(),
         written::<fleetlab::result::FleetLab>(),
         read::<planes::result::Comparison>(),
         written::<router::management_plane::explain::Explained>(),

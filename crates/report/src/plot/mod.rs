@@ -19,10 +19,19 @@ pub enum Style {
     Scatter,
     /// A level held until the next point.
     Step,
+    /// Straight lines without markers, for points that stand too close for these.
+    Trace,
     /// A bar from zero (or the axis's lower end) at every x; several bar series stand side by side.
     Bars,
     /// A thin dashed line without markers: a limit, an ideal, a model.
     Reference,
+}
+
+impl Style {
+    /// Whether each of its points has a marker.
+    fn has_markers(self) -> bool {
+        !matches!(self, Self::Reference | Self::Trace)
+    }
 }
 
 /// One measured value, with the range it was seen in.

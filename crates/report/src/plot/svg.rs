@@ -231,7 +231,7 @@ impl Plot {
                         line_class(series.style)
                     );
                 }
-                if series.style != Style::Reference {
+                if series.style.has_markers() {
                     marker(&mut markup, colour, across + SAMPLE / 2.0, middle, "");
                 }
             }
@@ -295,7 +295,7 @@ impl Pen<'_> {
         for (point, x, y) in self.placed() {
             self.error_bar(out, point, x);
             // A line of one point would not be seen.
-            if style != Style::Reference || count == 1 {
+            if style.has_markers() || count == 1 {
                 marker(out, self.colour, x, y, &self.title(point));
             }
         }
