@@ -1,6 +1,6 @@
 # Two commands matter: `make study` and `make test`. The rest serves those who change the code.
 .DEFAULT_GOAL := study
-.PHONY: fleet site reference schemas prove dist soak verify-frames explain-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-builds bench-budget bench-router bench-tester bench-scale bench-bgp-reset bench-capture bench-takeover bench-trace-long bench-spread
+.PHONY: fleet site reference schemas prove dist soak verify-frames explain-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-builds bench-budget bench-router bench-tester bench-scale bench-bgp-reset bench-capture bench-bfd bench-fleet-tables bench-takeover bench-trace-long bench-spread
 
 # What there is to make, from the comments of this file.
 help:
@@ -124,11 +124,25 @@ bench-takeover:
 	@scripts/setup test
 	cargo test --release --locked -p corelane --test main -- --test-threads 1 --nocapture router::take_overs
 
-# What each event of a fleet costs: four nodes behind a resilient spreader, each event a hundred times.
-# Needs root; 1,300 events of some four seconds. Leaves fleet.html and fleet.json. Options go in ARGS: make fleet ARGS=--quick
+# What each event of a fleet costs: four nodes behind a resilient spreader, each event a hundred times,
+# and the kernel alone beside. Needs root; REPETITIONS=5 takes some 10 minutes, a hundred some three
+# hours. Leaves fleet.html and fleet.json. Options go in ARGS: make fleet ARGS="--daemon frr"
 fleet: build
 	@scripts/setup test
-	$(CORELANE) lab fleet --nodes 4 --resilient --repetitions 100 --json fleet.json --html fleet.html $(ARGS)
+	$(CORELANE) lab fleet --nodes 4 --resilient --beside-kernel --repetitions $(or $(REPETITIONS),100) --json fleet.json --html fleet.html $(ARGS)
+
+# BFD sessions of a fleet while more frames come than it can take, for ten minutes: how many go down.
+# Needs root; SECONDS=600.
+bench-bfd: build
+	@scripts/setup test
+	$(CORELANE) lab fleet --nodes 4 --event load --repetitions 1 --seconds $(or $(SECONDS),600) $(ARGS)
+
+# Two routers with full tables, compared: how long until they are found alike, and until the one route
+# that differs is named. Needs root; ROUTES=900000, a minute.
+bench-fleet-tables: export CORELANE_FLEET_ROUTES = $(or $(ROUTES),900000)
+bench-fleet-tables:
+	@scripts/setup test
+	cargo test --release --locked -p corelane --test main -- --test-threads 1 --nocapture router::internet::large_tables
 
 # The memory that threads share, under Miri: readers of tables while they change, and the pools of
 # frames. Needs nightly's miri.

@@ -50,7 +50,8 @@ pub fn spreader(nodes: u8, log: &Path) -> String {
         );
     }
     text + " address-family ipv4 unicast\n  neighbor nodes route-map from-nodes in\n  \
-            maximum-paths 8\n exit-address-family\n!\n\
+            neighbor nodes prefix-list nothing out\n  maximum-paths 8\n exit-address-family\n!\n\
+            ip prefix-list nothing seq 5 deny any\n!\n\
             bgp community-list standard graceful-shutdown seq 5 permit graceful-shutdown\n\
             route-map from-nodes permit 10\n match community graceful-shutdown\n \
             set local-preference 0\n!\nroute-map from-nodes permit 20\n!\n"
@@ -65,10 +66,13 @@ pub fn node(node: u8, log: &Path) -> String {
              neighbor {peer} remote-as 65000\n neighbor {peer} bfd profile fast\n \
              neighbor {peer} timers connect 1\n address-family ipv4 unicast\n  \
              network {SERVICE}\n  redistribute kernel\n  \
-             neighbor {peer} route-map announced out\n exit-address-family\n!\n\
+             neighbor {peer} route-map announced out\n  \
+             neighbor {peer} route-map learned in\n exit-address-family\n!\n\
              ip prefix-list service seq 5 permit {SERVICE}\n\
              ip prefix-list service seq 10 permit {OTHERS} ge 32\n\
-             route-map announced permit 10\n match ip address prefix-list service\n!\n",
+             route-map announced permit 10\n match ip address prefix-list service\n!\n\
+             route-map learned deny 10\n match ip address prefix-list service\n!\n\
+             route-map learned permit 20\n!\n",
             service(node)
         )
 }
