@@ -10,7 +10,7 @@ use router::engine::{self, Engine, EngineKind, Require};
 use router::instance::{Instance, Signals};
 use router::log::{self, Level};
 use router::management_plane::config::{Config, InstanceName, Metrics, Stale};
-use router::take_over::Taking;
+use router::take_over::{Before, Kept, Taking};
 use router::{privileges, system_calls};
 
 use crate::common::Outcome;
@@ -92,8 +92,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
     let signals = Signals::register()?;
     // First, since whoever may reach the socket may have fewer rights afterwards.
-    let taking = arguments.take_over.then(|| Taking::ask(&config));
-    let taking = taking.transpose()?;
+    let mut before = if arguments.take_over {
+        Before::Running(Taking::ask(&config)?)
+    } else {
+        Kept::receive(config.engine.name()).map_or(Before::Nobody, Before::Ended)
+    };
     let sockets = config.engine.has_workers();
     // Then, since engines start threads, and rights belong to threads.
     privileges::reduce(sockets)?;
@@ -103,8 +106,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         log::write(Level::Warning, "rights", &pairs);
     }
     let ports = config.ports.clone();
-    let engine = open(&config, taking.as_ref())?;
-    let mut instance = Instance::start(config, arguments.file.clone(), engine, taking)?;
+    let engine = open(&config, &mut before)?;
+    let mut instance = Instance::start(config, arguments.file.clone(), engine, before)?;
     // Whoever wanted to read it may have gone.
     let _ = writeln!(std::io::stdout(), "{}", instance.ready_line());
     // Asked after ready: what it says is advice, not a condition.
@@ -125,24 +128,33 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 fn open(
     config: &Config,
-    taking: Option<&Taking>,
+    before: &mut Before,
 ) -> Result<Box<dyn Engine>, Box<dyn std::error::Error + Send + Sync>> {
     let (kind, require, capacity) = (config.engine, config.require, config.capacity());
-    let engine = match taking {
-        Some(taking) => {
-            let ports = taking.ports(&config.ports)?;
-            engine::open_elsewhere(kind, &ports, require, capacity)
+    let elsewhere = |ports: &[_]| engine::open_elsewhere(kind, ports, require, capacity);
+    match before {
+        Before::Running(taking) => return Ok(elsewhere(&taking.ports(&config.ports)?)?),
+        Before::Ended(kept) => {
+            let ports = kept.ports(&config.ports);
+            if !ports.is_empty()
+                && let Ok(engine) = elsewhere(&ports)
+            {
+                return Ok(engine);
+            }
+            // They end here, and these ports are attached anew: another mode may be required now.
+            *before = Before::Nobody;
         }
-        None => engine::open(
-            kind,
-            &config.ports,
-            require,
-            config.sockets(),
-            capacity,
-            false,
-        ),
-    };
-    Ok(engine?)
+        Before::Nobody => {}
+    }
+    let sockets = config.sockets();
+    Ok(engine::open(
+        kind,
+        &config.ports,
+        require,
+        sockets,
+        capacity,
+        false,
+    )?)
 }
 
 fn takes_redirects(port: &str) -> bool {

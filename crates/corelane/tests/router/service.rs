@@ -8,6 +8,9 @@ use std::ops::RangeInclusive;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use host::process::{Group, Signal, end_with_thread, signal};
 use router::privileges::{KEPT, KEPT_FOR_SOCKETS};
@@ -172,6 +175,26 @@ impl Service {
         self.forwards();
     }
 
+    /// How often a port was seen without a program during `events`.
+    fn moments_without_program(&self, events: impl FnOnce()) -> u32 {
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let looks = scope.spawn(|| {
+                let mut bare = 0;
+                while !over.load(Ordering::Acquire) {
+                    let shown = self.lab.r.ip("-d link show r0").unwrap();
+                    bare += u32::from(!shown.contains("prog/xdp"));
+                    thread::sleep(Duration::from_millis(2));
+                }
+                bare
+            });
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(events));
+            over.store(true, Ordering::Release);
+            let bare = looks.join().unwrap();
+            outcome.map_or_else(|panic| std::panic::resume_unwind(panic), |()| bare)
+        })
+    }
+
     /// A user that is not root, and for every thread but workers exactly these rights.
     fn has_exactly(&self, wanted: &[(u32, &str)]) {
         let set: u64 = wanted.iter().fold(0, |set, (number, _)| set | 1 << number);
@@ -302,12 +325,32 @@ fn the_service_lives_under_systemd_as_documented() {
     });
     guest.run("sed -i '$d' /etc/corelane.toml");
 
+    // Another engine is attached anew. However often that one is started, its program stays in its place.
+    service.configure("engine", "\"xdp\"");
+    guest.run("systemctl restart corelane");
+    service.forwards();
+    let bare = service.moments_without_program(|| {
+        for _ in 0..6 {
+            service.is_replaced_after("a restart", |_| {
+                guest.run("systemctl restart corelane");
+            });
+        }
+    });
+    assert_eq!(bare, 0, "{}", guest.journal());
+    let taken = guest.journal().matches("the service manager").count();
+    assert_eq!(taken, 6, "{}", guest.journal());
+    // One that cannot start leaves it to the kernel, and the next one is whole.
+    guest.run("echo 'port = 3' >>/etc/corelane.toml; systemctl restart corelane || true");
+    wait_for("three attempts", PATIENCE, || {
+        guest.journal().matches("corelane.toml:").count() > 3
+    });
+    guest.run("sed -i '$d' /etc/corelane.toml; systemctl restart corelane");
+    service.forwards();
+    service.configure("engine", "\"auto\"");
+    guest.run("systemctl restart corelane");
+    service.forwards();
+
     // However often it ends, it comes again.
-    for _ in 0..6 {
-        service.is_replaced_after("a restart", |_| {
-            guest.run("systemctl restart corelane");
-        });
-    }
     service.is_replaced_after("kill -9", |router| signal(router, Signal::KILL).unwrap());
     service.restart_with("WatchdogSec=3");
     service.is_replaced_after("the watchdog", |router| {

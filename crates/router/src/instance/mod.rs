@@ -40,7 +40,7 @@ use crate::log::{Level, log};
 use crate::management_plane::config::Config;
 use crate::management_plane::server::{Place, Server};
 use crate::management_plane::supervisor::Supervisor;
-use crate::take_over::Taking;
+use crate::take_over::Before;
 
 /// The longest sleep while another thread reads the kernel's tables.
 const WAITING: Duration = Duration::from_millis(2);
@@ -114,8 +114,8 @@ pub struct Instance {
 
 impl Instance {
     /// Fills the engine from the kernel's tables, starts the management plane. `file` is what a
-    /// reload reads. The engine's ports are those of a running router when there is one that is
-    /// `taking` them over; that one ends.
+    /// reload reads. The engine's ports are those of the router `before` it, if there is one; one that
+    /// runs ends.
     ///
     /// # Errors
     /// When the kernel's tables cannot be read or followed, and when another router answers by this
@@ -124,7 +124,7 @@ impl Instance {
         config: Config,
         file: Option<PathBuf>,
         engine: Box<dyn Engine>,
-        taking: Option<Taking>,
+        before: Before,
     ) -> io::Result<Self> {
         let mut server = Server::new()?;
         let metrics = config.metrics.0;
@@ -132,7 +132,8 @@ impl Instance {
         let mut unserved: Vec<Place> = metrics.into_iter().collect();
         let control = Place::Control(config.socket());
         // The running one answers there until it ends.
-        let listens = taking.is_none().then(|| server.listen(&control));
+        let is_free = !matches!(before, Before::Running(_));
+        let listens = is_free.then(|| server.listen(&control));
         match listens {
             Some(Err(error)) if error.kind() == io::ErrorKind::AddrInUse => return Err(error),
             Some(Ok(())) => {}
@@ -178,14 +179,18 @@ impl Instance {
         };
         let limits = instance.config.punt_limits;
         instance.follower.set_punt_limits(&limits);
-        if taking.is_none() {
+        if is_free {
             instance.serve();
         }
         instance.vouch();
         instance.decide_first();
-        if let Some(taking) = taking {
-            instance.take_over(taking)?;
-            instance.serve();
+        match before {
+            Before::Nobody => {}
+            Before::Running(taking) => {
+                instance.take_over(taking)?;
+                instance.serve();
+            }
+            Before::Ended(kept) => instance.take_up(kept)?,
         }
         Ok(instance)
     }
@@ -242,6 +247,7 @@ impl Instance {
         let reason = if self.gone { "taken over" } else { "signal" };
         log!(Level::Info, "stop", reason);
         self.leave_to_guest();
+        self.leave_to_manager();
         if let Some(guest) = self.guest.take() {
             guest.stay();
         }

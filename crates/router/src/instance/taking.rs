@@ -1,11 +1,11 @@
-//! This process takes the ports of a running one over ([`crate::take_over`]).
+//! This process takes the ports of another over ([`crate::take_over`]), or leaves its own.
 
 use std::io;
 use std::time::{Duration, Instant};
 
 use super::Instance;
 use crate::log::{Level, log};
-use crate::take_over::Taking;
+use crate::take_over::{Kept, Taking, keep};
 
 /// How long the kernel's announcements may keep this process from being up to date.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -33,6 +33,36 @@ impl Instance {
         taking.wait_for_end();
         self.listen_in_its_place();
         Ok(())
+    }
+
+    /// The ports run our programs from now on; the service manager has kept their links.
+    ///
+    /// # Errors
+    /// When the answers are not the kernel's, and when a link is not to be had. The kernel forwards
+    /// then.
+    pub(super) fn take_up(&mut self, kept: Kept) -> io::Result<()> {
+        self.compare()?;
+        self.catch_up()?;
+        let Some(forwarder) = self.follower.forwarder_mut() else {
+            return Err(io::Error::other("taking over: the engine has no programs"));
+        };
+        let ports = kept.swap(forwarder)?;
+        let from = "the service manager";
+        log!(Level::Info, "take-over", from, ports, result = "done");
+        Ok(())
+    }
+
+    /// This process ends, and the service manager may start another.
+    pub(super) fn leave_to_manager(&mut self) {
+        if self.gone || self.config.engine.has_workers() {
+            return;
+        }
+        let engine = self.follower.engine().name();
+        if let Some(forwarder) = self.follower.forwarder_mut()
+            && let Err(error) = keep(engine, forwarder)
+        {
+            log!(Level::Warning, "take-over", error);
+        }
     }
 
     /// Answers where the old process did, whose last word may come a moment before its end. What

@@ -20,19 +20,24 @@
 //! Messages are lines of JSON over the control socket; descriptors go beside them. `{"error": …}`
 //! in the place of any message ends it.
 //!
+//! A service manager ends the old process first; how it is bridged then is in [`kept`].
+//!
 //! # What it cannot do
 //! Sockets of user-space engines and filters at tc (before Linux 6.6) stay where they are.
 
 mod channel;
 mod counts;
+mod kept;
 mod taking;
 
 use serde::{Deserialize, Serialize};
 
+use bpf::attach::Mode;
 use fastpath::forward::Forwarder;
 
 pub use self::channel::Channel;
 pub use self::counts::Totals;
+pub use self::kept::{Kept, keep};
 pub use self::taking::Taking;
 
 /// The first word of the question on the control socket.
@@ -99,6 +104,23 @@ pub struct Held {
 pub struct Yours {
     /// How many.
     pub yours: usize,
+}
+
+/// Where a new process gets its ports from.
+#[derive(Debug)]
+pub enum Before {
+    /// It attaches them itself.
+    Nobody,
+    /// From a running router.
+    Running(Taking),
+    /// From the service manager, which has kept the links of a router that ended.
+    Ended(Kept),
+}
+
+/// The mode of this name.
+fn mode_of(name: &str) -> Option<Mode> {
+    let mut modes = [Mode::Native, Mode::Generic, Mode::Tc].into_iter();
+    modes.find(|mode| mode.to_string() == name)
 }
 
 /// Number of the calling thread's network namespace.

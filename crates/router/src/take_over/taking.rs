@@ -9,7 +9,7 @@ use std::time::Duration;
 use bpf::attach::{Mode, index_of};
 use fastpath::forward::{Counted, Forwarder};
 
-use super::{Channel, Given, Held, Offer, QUESTION, VERSION, Wanted, Yours, namespace};
+use super::{Channel, Given, Held, Offer, QUESTION, VERSION, Wanted, Yours, mode_of, namespace};
 use crate::engine::EngineKind;
 use crate::management_plane::config::Config;
 
@@ -61,9 +61,7 @@ impl Taking {
         let ports =
             ports.filter(|port| names.contains(&port.name) && here(&port.name, port.ifindex));
         let ports = ports.map(|port| {
-            let modes = [Mode::Native, Mode::Generic, Mode::Tc];
-            let mode = modes.into_iter().find(|mode| mode.to_string() == port.mode);
-            let mode = mode.ok_or_else(|| {
+            let mode = mode_of(&port.mode).ok_or_else(|| {
                 let (name, mode) = (&port.name, &port.mode);
                 refused(format!(
                     "port {name} is in mode {mode}, which is not known here"
