@@ -93,6 +93,26 @@ fn behaves<O: Organisation>(tables: &O) {
     assert_eq!(error.applied, 1);
     assert!(tables.memory().used() > 0);
 
+    let more = Prefix::containing(0x0A01_0000_u32, 24);
+    let routes = [(more, NextHop(2)), (v4, NextHop(1)), (more, NextHop(3))];
+    tables.apply_v4(&routes).unwrap();
+    readers[0].resolve_v4(&[0x0A01_0003], &[60], &mut out);
+    assert_eq!(out[0], NextHop(3));
+    tables.apply_v4(&[(more, NextHop::NONE)]).unwrap();
+    readers[1].resolve_v4(&[0x0A01_0003], &[60], &mut out);
+    assert_eq!(out[0], NextHop(1));
+    // More than there is room for: what was made before stays.
+    let many: Vec<_> = (0..40_000_u32)
+        .map(|number| (Prefix::containing(number << 14 | 0x40, 26), NextHop(1)))
+        .collect();
+    let applied = tables.apply_v4(&many).unwrap_err().applied;
+    assert!((100..many.len()).contains(&applied));
+    let (last, next) = (many[applied - 1].0, many[applied].0);
+    let mut out = [NextHop(9); 2];
+    readers[0].resolve_v4(&[last.last(), next.last()], &[60; 2], &mut out);
+    assert_eq!(out, [NextHop(1), NextHop::NONE]);
+    readers.iter_mut().for_each(Reader::quiesce);
+
     // Entries can be replaced for ever while readers come and go.
     for port in 0..100 {
         tables

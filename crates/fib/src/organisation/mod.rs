@@ -155,6 +155,16 @@ pub trait Organisation: Send + Sync {
     /// been tried.
     fn apply(&self, changes: &[Change]) -> Result<(), ApplyError>;
 
+    /// The same for IPv4 routes alone, for who has them as the tables take them; [`NextHop::NONE`]
+    /// withdraws one.
+    ///
+    /// # Errors
+    /// As [`Organisation::apply`].
+    fn apply_v4(&self, routes: &[(Prefix<u32>, NextHop)]) -> Result<(), ApplyError> {
+        let change = |&(prefix, next_hop): &_| Change::V4(prefix, next_hop);
+        self.apply(&routes.iter().map(change).collect::<Vec<_>>())
+    }
+
     /// Frames and bytes resolved to a next hop by all workers since the start.
     fn traffic(&self, next_hop: NextHop) -> Traffic;
 
@@ -268,6 +278,28 @@ impl Writer {
             };
         }
         self.seal();
+        self.reclaim();
+        Ok(())
+    }
+
+    /// IPv4 routes, which need not be copied first.
+    fn apply_v4(&mut self, routes: &[(Prefix<u32>, NextHop)]) -> Result<(), ApplyError> {
+        let mut applied = 0;
+        for part in routes.chunks(RECLAIM_AFTER) {
+            self.reclaim();
+            for routes in part.chunks(AT_ONCE) {
+                if self.v4.insert_all(routes).is_ok() {
+                    applied += routes.len();
+                    continue;
+                }
+                for &(prefix, next_hop) in routes {
+                    self.apply_one(&Change::V4(prefix, next_hop))
+                        .map_err(|reason| ApplyError { applied, reason })?;
+                    applied += 1;
+                }
+            }
+            self.seal();
+        }
         self.reclaim();
         Ok(())
     }

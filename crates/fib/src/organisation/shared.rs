@@ -10,6 +10,7 @@ use super::{
 };
 use crate::memory::MemoryReport;
 use crate::next_hop::{NextHop, NextHops};
+use crate::prefix::Prefix;
 use crate::quiescence::{Quiescent, TooManyReaders};
 use crate::storage::OutOfMemory;
 
@@ -55,6 +56,10 @@ impl<const COPIES: bool> Organisation for Snapshots<COPIES> {
 
     fn apply(&self, changes: &[Change]) -> Result<(), ApplyError> {
         lock(&self.writer).apply(changes)
+    }
+
+    fn apply_v4(&self, routes: &[(Prefix<u32>, NextHop)]) -> Result<(), ApplyError> {
+        lock(&self.writer).apply_v4(routes)
     }
 
     fn traffic(&self, next_hop: NextHop) -> Traffic {

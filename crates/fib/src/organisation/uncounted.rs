@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use super::{ApplyError, Change, Options, Organisation, Reader, Traffic, Writer, lock};
 use crate::memory::MemoryReport;
 use crate::next_hop::{NextHop, NextHops};
+use crate::prefix::Prefix;
 use crate::quiescence::{Quiescent, TooManyReaders};
 use crate::storage::OutOfMemory;
 use crate::table::View;
@@ -34,6 +35,10 @@ impl Organisation for Uncounted {
 
     fn apply(&self, changes: &[Change]) -> Result<(), ApplyError> {
         lock(&self.0).apply(changes)
+    }
+
+    fn apply_v4(&self, routes: &[(Prefix<u32>, NextHop)]) -> Result<(), ApplyError> {
+        lock(&self.0).apply_v4(routes)
     }
 
     /// None: it does not count.

@@ -1,20 +1,22 @@
 //! Many changes, and the memory of each asked for ahead of making it.
 //!
-//! A change of a large table reads five cache lines, each found through the one before, and none is
-//! near: the number of the node, the node, the next hop in it, the vector and the element in the
-//! arrays. One change waits for all five. So changes go in groups through five steps, and each step
-//! is taken for a group that is farther ahead: what the next step reads has come meanwhile. Which
-//! node a prefix is in, the second step finds out once for all that follow.
+//! A change of a large table reads four cache lines, and none is near: the number of the node, the
+//! node found by that, and then the next hop in it and the element in the arrays at once. One change
+//! waits three times. So changes go through four steps, and each step is taken for a change that is
+//! farther ahead: what the next step reads has come meanwhile. Which node a prefix is in, the second
+//! step finds out, and the third what a move to another next hop stores; the last step need not look
+//! again.
 
-use super::routes::First;
+use super::routes::{First, Spot};
 use super::{Family, Table, TableError};
 use crate::next_hop::NextHop;
 use crate::prefix::Prefix;
 
-/// Changes that take a step together: about half as many lines as a core asks for at once.
-const GROUP: usize = 8;
-/// Groups under way for which the node is known, and steps before the change itself.
-const KNOWN: usize = 4;
+/// Changes between one that takes a step and one that takes the next: about half as many lines as a
+/// core asks for at once.
+const APART: usize = 8;
+/// Changes that have taken the second step and not the last, no fewer.
+const UNDER_WAY: usize = 4 * APART;
 
 impl<A: Family> Table<A> {
     /// Makes the changes, or none of them. Of changes to one prefix that follow each other, only the
@@ -40,51 +42,35 @@ impl<A: Family> Table<A> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // Compiled once for each set of instructions.
     fn change_in_line(&mut self, changes: &[(Prefix<A>, NextHop)]) -> Result<(), TableError> {
-        let groups = changes.len().div_ceil(GROUP);
-        let group = |number: usize| {
-            let first = number * GROUP;
-            first..changes.len().min(first + GROUP)
+        // What the second step has found out of the changes that are under way, and the third.
+        let mut found = [(First::default(), Spot::default()); UNDER_WAY];
+        let behind = |turn: usize, steps: usize| {
+            let at = turn.wrapping_sub(steps * APART);
+            changes.get(at).map(|change| (at, change.0))
         };
-        let behind = |number: usize, steps: usize| {
-            let number = number.checked_sub(steps)?;
-            (number < groups).then(|| (&changes[group(number)], number % KNOWN))
-        };
-        // What the second step has found out of the changes that are under way.
-        let mut found = [[First::default(); GROUP]; KNOWN];
-        for number in 0..groups + KNOWN {
-            if let Some((changes, _)) = behind(number, 0) {
-                for &(prefix, _) in changes {
-                    self.routes.prefetch_root(prefix);
-                }
+        for turn in 0..changes.len() + 3 * APART {
+            if let Some((_, prefix)) = behind(turn, 0) {
+                self.routes.prefetch_root(prefix);
             }
-            if let Some((changes, known)) = behind(number, 1) {
-                for (&(prefix, _), first) in changes.iter().zip(&mut found[known]) {
-                    *first = self.routes.prefetch_node(prefix);
-                }
+            if let Some((at, prefix)) = behind(turn, 1) {
+                found[at % UNDER_WAY].0 = self.routes.prefetch_node(prefix);
             }
-            if let Some((changes, known)) = behind(number, 2) {
-                for (_, &first) in changes.iter().zip(&found[known]) {
-                    self.arrays.prefetch(self.routes.prefetch_value(first));
-                }
+            if let Some((at, _)) = behind(turn, 2) {
+                let (first, spot) = &mut found[at % UNDER_WAY];
+                *spot = self.routes.prefetch_value(*first);
+                self.arrays.prefetch_word(spot.word);
             }
-            if let Some((changes, known)) = behind(number, 3) {
-                for (&(prefix, _), &first) in changes.iter().zip(&found[known]) {
-                    let (entry, slot) = self.routes.first_node(prefix, first);
-                    self.arrays.prefetch_element(entry, slot);
-                }
-            }
-            let Some((_, known)) = behind(number, KNOWN) else {
+            let Some((at, _)) = behind(turn, 3) else {
                 continue;
             };
-            for (at, &first) in group(number - KNOWN).zip(&found[known]) {
-                if let Some((prefix, next_hop)) = settled(changes, at) {
-                    self.transaction.change_at(
-                        &mut self.routes,
-                        &self.arrays,
-                        (prefix, next_hop),
-                        first.place(),
-                    );
-                }
+            let Some(change) = settled(changes, at) else {
+                continue;
+            };
+            let known = found[at % UNDER_WAY];
+            let (routes, arrays) = (&mut self.routes, &self.arrays);
+            if !self.transaction.move_at(routes, arrays, change, known) {
+                let place = known.0.place();
+                self.transaction.change_at(routes, arrays, change, place);
             }
         }
         self.transaction.finish(&mut self.routes, &mut self.arrays)

@@ -10,8 +10,10 @@ pub(super) struct Arena<T> {
     blocks: Blocks,
 }
 
-/// A run in an arena: where, and how long. Its block's length follows from the run's.
+/// A run in an arena: where, and how long. Its block's length follows from the run's. Without a gap,
+/// so that a node fills one cache line.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(packed)]
 pub(super) struct Run {
     first: u32,
     length: u8,
@@ -41,10 +43,17 @@ impl<T: Copy + Default> Arena<T> {
         &mut self.elements[run.first as usize + at]
     }
 
-    /// Where element `at` of a run is or would be, for a hint.
+    /// Element `at` of a run, if it has so many, and the place by which [`Arena::replace`] knows it.
     #[inline]
-    pub(super) fn hint(&self, run: Run, at: usize) -> Option<&T> {
-        self.elements.get(run.first as usize + at)
+    pub(super) fn element(&self, run: Run, at: usize) -> Option<(u32, &T)> {
+        let place = run.first + at as u32;
+        (at < usize::from(run.length)).then(|| (place, &self.elements[place as usize]))
+    }
+
+    /// Puts a value into a place; returns the one that was there.
+    #[inline]
+    pub(super) fn replace(&mut self, place: u32, value: T) -> T {
+        std::mem::replace(&mut self.elements[place as usize], value)
     }
 
     #[inline]

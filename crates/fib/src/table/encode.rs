@@ -46,14 +46,10 @@ impl<E: Entry> Form<E> {
         }
     }
 
-    /// The form of the node that an entry leads to; none for a leaf. `word` loads a word of the
-    /// nodes.
+    /// The form of the node that an entry leads to, whose vector this is; none for a leaf.
     #[inline]
-    pub(super) fn behind(entry: E, word: impl FnOnce(u32) -> u64) -> Option<Self> {
-        (!entry.is_leaf()).then(|| {
-            let vector = entry.vector(|| word(entry.at())) & (u64::MAX >> (64 - E::SLOTS));
-            Self::new(vector, entry.log2_bits())
-        })
+    pub(super) fn behind(entry: E, vector: u64) -> Option<Self> {
+        (!entry.is_leaf()).then(|| Self::new(vector, entry.log2_bits()))
     }
 
     /// Words of a node of this form.

@@ -12,8 +12,8 @@ use super::blocks::Blocks;
 use super::encode::Form;
 use super::entry::Entry;
 use super::family::{Below, Family};
-use super::prefetch::{prefetch, prefetch_to_write};
-use super::routes::{NodeId, Place, Routes, WHOLE, ones};
+use super::prefetch::prefetch_to_write;
+use super::routes::{First, Node, NodeId, Place, Routes, Spot, WHOLE, ones};
 use super::{TableError, TableStorage};
 use crate::layout::FIRST_NODE;
 use crate::next_hop::NextHop;
@@ -44,13 +44,12 @@ pub(super) struct Arrays<A: Family> {
 // [`super::ahead`].
 #[allow(clippy::inline_always)]
 impl<A: Family> Arrays<A> {
-    /// Asks for the element of a slot, to write it.
+    /// Asks for a word, to write it.
     #[inline(always)]
-    pub(super) fn prefetch_element(&self, entry: A::Entry, slot: u32) {
-        if let Some(form) = self.form(entry) {
-            let index = (entry.at() + form.position(slot).0) as usize;
-            for copy in &self.copies {
-                prefetch_to_write(&copy.nodes.elements()[index]);
+    pub(super) fn prefetch_word(&self, index: u32) {
+        for copy in &self.copies {
+            if let Some(word) = copy.nodes.elements().get(index as usize) {
+                prefetch_to_write(word);
             }
         }
     }
@@ -75,21 +74,6 @@ impl<A: Family> Arrays<A> {
             copy.nodes.elements()[index as usize].store(word, Ordering::Release);
         }
     }
-
-    /// Asks the processor to have the node that an entry leads to at hand.
-    pub(super) fn prefetch(&self, entry: A::Entry) {
-        if !entry.is_leaf()
-            && let Some(word) = self.copies[0].nodes.elements().get(entry.at() as usize)
-        {
-            prefetch(word);
-        }
-    }
-
-    /// The form of the node that an entry leads to; none for a leaf.
-    #[inline]
-    fn form(&self, entry: A::Entry) -> Option<Form<A::Entry>> {
-        Form::behind(entry, |at| self.word(at))
-    }
 }
 
 /// A store that can be undone.
@@ -97,7 +81,7 @@ impl<A: Family> Arrays<A> {
 enum Undo<E> {
     Root { index: usize, old: E },
     Word { index: u32, old: u64 },
-    Entry { node: NodeId, old: E },
+    Entry { node: NodeId, old: E, vector: u64 },
     Inherited { node: NodeId, old: NextHop },
 }
 
@@ -168,6 +152,28 @@ impl<A: Family> Transaction<A> {
         old
     }
 
+    /// Moves a route to another next hop, where everything about it is known. Says whether it did: not
+    /// if the spot holds no longer, nor if more than it must change.
+    #[inline(always)]
+    pub(super) fn move_at(
+        &mut self,
+        routes: &mut Routes<A>,
+        arrays: &Arrays<A>,
+        (prefix, next_hop): (Prefix<A>, NextHop),
+        (first, spot): (First, Spot),
+    ) -> bool {
+        let value = u64::from(next_hop.0);
+        if next_hop == NextHop::NONE || value > spot.mask || !routes.holds(first, spot) {
+            return false;
+        }
+        let old = routes.replace(spot, next_hop);
+        if old != next_hop {
+            self.routes.push((prefix, old));
+            self.store_bits(arrays, spot.word, (spot.bit, spot.mask), value);
+        }
+        true
+    }
+
     /// Makes the arrays match the routes, or leaves both as they were before the transaction.
     #[inline(always)]
     pub(super) fn finish(
@@ -216,6 +222,7 @@ impl<A: Family> Transaction<A> {
 
     fn mark(&mut self, routes: &mut Routes<A>, id: NodeId) {
         let node = routes.node_mut(id);
+        node.changes();
         if !std::mem::replace(&mut node.dirty, true) {
             let level = u32::from(node.start) / A::Entry::STRIDE;
             self.dirty[level as usize].push(id);
@@ -300,15 +307,16 @@ impl<A: Family> Transaction<A> {
             self.dirty_levels &= !(1 << level);
             for index in 0..self.dirty[level].len() {
                 let id = self.dirty[level][index];
-                let entry = self.encode(routes, arrays, id)?;
+                let (entry, vector) = self.encode(routes, arrays, id)?;
                 let node = routes.node_mut(id);
                 node.dirty = false;
                 if entry != node.entry {
                     self.undo.push(Undo::Entry {
                         node: id,
                         old: node.entry,
+                        vector: node.vector,
                     });
-                    node.entry = entry;
+                    (node.entry, node.vector) = (entry, vector);
                     let (parent, slot) = (node.parent, node.slot);
                     self.publish(routes, arrays, parent, slot, entry);
                 }
@@ -334,7 +342,7 @@ impl<A: Family> Transaction<A> {
         if above.dirty {
             return;
         }
-        match arrays.form(above.entry) {
+        match above.form() {
             Some(form) if !entry.is_leaf() && form.fits(entry.into()) && form.isolates(slot) => {
                 self.store_element(arrays, above.entry, form, slot, entry.into());
             }
@@ -342,18 +350,18 @@ impl<A: Family> Transaction<A> {
         }
     }
 
-    /// The entry that leads to the node as it should be, its words in place.
+    /// The entry that leads to the node as it should be, and the node's vector; its words in place.
     #[inline(always)]
     fn encode(
         &mut self,
         routes: &Routes<A>,
         arrays: &mut Arrays<A>,
         id: NodeId,
-    ) -> Result<A::Entry, TableError> {
+    ) -> Result<(A::Entry, u64), TableError> {
         let mut slots = [0_u16; 64];
         let mut edges = routes.paint(id, &mut slots);
-        let old = routes.node(id).entry;
-        if routes.node(id).children == 0 {
+        let old = routes.node(id);
+        if old.children == 0 {
             return self.place(arrays, old, &slots, edges);
         }
         let mut entries = slots.map(A::Entry::from);
@@ -368,20 +376,20 @@ impl<A: Family> Transaction<A> {
     fn place<T: Copy + PartialEq + Into<u64>>(
         &mut self,
         arrays: &mut Arrays<A>,
-        old: A::Entry,
+        old: &Node<A::Entry>,
         slots: &[T; 64],
         edges: u64,
-    ) -> Result<A::Entry, TableError> {
+    ) -> Result<(A::Entry, u64), TableError> {
         let form = Form::of(slots, edges);
-        let before = arrays.form(old);
-        let at_old = old.at();
+        let before = old.form();
+        let at_old = old.entry.at();
         if form.vector == 0 {
             if let Some(before) = before {
                 self.retired.push((at_old, before.words()));
             }
             // All slots are equal. They are leaves: an entry that leads to a node is found in one
             // slot only.
-            return Ok(A::Entry::from(slots[0].into() as u16));
+            return Ok((A::Entry::from(slots[0].into() as u16), 0));
         }
         if let Some(before) =
             before.filter(|before| before.holds(form) && before.words() <= form.words() + SLACK)
@@ -393,7 +401,7 @@ impl<A: Family> Transaction<A> {
             {
                 self.store_word(arrays, index, word);
             }
-            return Ok(old);
+            return Ok((old.entry, before.vector));
         }
         let words = form.words();
         let capacity = arrays.copies[0].nodes.elements().len();
@@ -408,7 +416,7 @@ impl<A: Family> Transaction<A> {
         if let Some(before) = before {
             self.retired.push((at_old, before.words()));
         }
-        Ok(form.entry(at))
+        Ok((form.entry(at), form.vector))
     }
 
     fn store_root(&mut self, arrays: &Arrays<A>, index: usize, entry: A::Entry) {
@@ -430,8 +438,13 @@ impl<A: Family> Transaction<A> {
         value: u64,
     ) {
         let (word, bit) = form.position(slot);
-        let index = node.at() + word;
-        let others = arrays.word(index) & !(form.element_mask() << bit);
+        self.store_bits(arrays, node.at() + word, (bit, form.element_mask()), value);
+    }
+
+    /// Stores the bits of a word that the mask has, moved to bit `bit`.
+    #[inline(always)]
+    fn store_bits(&mut self, arrays: &Arrays<A>, index: u32, (bit, mask): (u32, u64), value: u64) {
+        let others = arrays.word(index) & !(mask << bit);
         self.store_word(arrays, index, others | value << bit);
     }
 
@@ -451,7 +464,10 @@ impl<A: Family> Transaction<A> {
             match undo {
                 Undo::Root { index, old } => arrays.store_root(index, old),
                 Undo::Word { index, old } => arrays.store_word(index, old),
-                Undo::Entry { node, old } => routes.node_mut(node).entry = old,
+                Undo::Entry { node, old, vector } => {
+                    let node = routes.node_mut(node);
+                    (node.entry, node.vector) = (old, vector);
+                }
                 Undo::Inherited { node, old } => routes.node_mut(node).inherited = old,
             }
         }

@@ -8,9 +8,10 @@
 
 mod hints;
 
-pub(super) use hints::First;
+pub(super) use hints::{First, Spot};
 
 use super::arena::{Arena, Run};
+use super::encode::Form;
 use super::entry::Entry;
 use super::family::Family;
 use crate::next_hop::NextHop;
@@ -21,6 +22,18 @@ pub(super) type NodeId = u32;
 
 /// The heap number of all that a node stands for; no route has it.
 pub(super) const WHOLE: u32 = 1;
+
+/// The heap numbers of all longer prefixes under each.
+static LONGER: [u128; 128] = {
+    let mut longer = [0; 128];
+    let mut number = 63;
+    while number > 0 {
+        let halves = 0b11 << (number * 2);
+        longer[number] = halves | longer[number * 2] | longer[number * 2 + 1];
+        number -= 1;
+    }
+    longer
+};
 
 /// One node, in a cache line of its own: a change reads little else.
 #[derive(Clone, Debug, Default)]
@@ -38,13 +51,19 @@ pub(super) struct Node<E> {
     pub(super) slot: u32,
     /// The entry that leads to this node in the arrays (a leaf, if all its slots are equal).
     pub(super) entry: E,
+    /// Where runs begin there, so that a change need not read it there.
+    pub(super) vector: u64,
     /// The next hop where no route here covers.
     pub(super) inherited: NextHop,
     /// First bit of the address that this node looks at.
     pub(super) start: u8,
     /// Waits to be painted.
     pub(super) dirty: bool,
+    /// Another one whenever a [`Spot`] found before may be wrong.
+    version: u8,
 }
+
+const _: () = assert!(size_of::<Node<u32>>() == 64 && size_of::<Node<u64>>() == 64);
 
 #[allow(clippy::inline_always)] // As below.
 impl<E: Entry> Node<E> {
@@ -53,15 +72,25 @@ impl<E: Entry> Node<E> {
     #[inline(always)]
     pub(super) fn slots_of(&self, number: u32) -> u64 {
         let mut slots = slots_under::<E>(number);
-        let (mut first, mut count) = (number * 2, 2);
-        while first < 2 * E::SLOTS {
-            let longer = (self.routes >> first) as u64 & (u64::MAX >> (64 - count));
-            for number in ones(longer) {
+        let longer = self.routes & LONGER[number as usize];
+        for (half, first) in [(longer as u64, 0), ((longer >> 64) as u64, 64)] {
+            for number in ones(half) {
                 slots &= !slots_under::<E>(first + number);
             }
-            (first, count) = (first * 2, count * 2);
         }
         slots
+    }
+
+    /// No [`Spot`] of this node holds any longer.
+    #[inline]
+    pub(super) fn changes(&mut self) {
+        self.version = self.version.wrapping_add(1);
+    }
+
+    /// The form of this node in the arrays; none if all its slots are equal.
+    #[inline]
+    pub(super) fn form(&self) -> Option<Form<E>> {
+        Form::behind(self.entry, self.vector)
     }
 
     /// More runs than these routes and nodes below can make do not occur.
@@ -206,6 +235,7 @@ impl<A: Family> Routes<A> {
         let bit = 1_u128 << number;
         match (node.routes & bit != 0, next_hop) {
             (true, NextHop::NONE) => {
+                node.changes();
                 let old = *self.values.element_mut(node.values, at);
                 node.values = self.values.remove(node.values, at);
                 node.routes &= !bit;
@@ -217,6 +247,7 @@ impl<A: Family> Routes<A> {
             )),
             (false, NextHop::NONE) => NextHop::NONE,
             (false, _) => {
+                node.changes();
                 node.values = self.values.insert(node.values, at, next_hop.0);
                 node.routes |= bit;
                 NextHop::NONE
@@ -287,6 +318,7 @@ impl<A: Family> Routes<A> {
             ..Node::default()
         });
         let node = &mut self.nodes[parent as usize];
+        node.changes();
         let at = (node.children & ((1 << slot) - 1)).count_ones() as usize;
         node.child_ids = self.child_ids.insert(node.child_ids, at, id);
         node.children |= 1 << slot;

@@ -359,3 +359,37 @@ fn of_changes_to_one_prefix_in_a_row_only_the_last_is_made() {
     assert_eq!(table.get(one), Some(NextHop(3)));
     assert_eq!(table.get(two), None);
 }
+
+/// Where a route is kept is found some changes ahead of its move; those between may move it.
+#[test]
+fn what_was_found_of_a_change_ahead_holds_no_longer_when_its_node_has_changed() {
+    let route = |text: &str, next_hop| {
+        let crate::IpPrefix::V4(prefix) = text.parse().unwrap() else {
+            panic!("{text} is no IPv4 prefix");
+        };
+        (prefix, NextHop(next_hop))
+    };
+    let routes = [
+        route("10.0.0.0/24", 1),
+        route("10.0.2.0/24", 2),
+        route("10.0.4.0/23", 3),
+        route("10.0.6.0/24", 4),
+        // Withdrawn: routes behind it move up. Announced: those behind move down, runs are others.
+        route("10.0.0.0/24", 0),
+        route("10.0.2.0/24", 5),
+        route("10.0.1.0/24", 6),
+        route("10.0.6.0/24", 7),
+        // A node below inherits what was moved before.
+        route("10.0.5.128/25", 8),
+        route("10.0.4.0/23", 9),
+        route("10.0.6.0/24", 300),
+        route("10.0.2.0/24", 2),
+        // Twice, with another between.
+        route("10.0.2.0/24", 3),
+        route("10.0.6.0/24", 2),
+        route("10.0.2.0/24", 4),
+        route("10.0.4.0/23", 4),
+    ];
+    agrees(&routes, 4);
+    agrees(&routes[4..], 12);
+}

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fib::organisation::{Change, Organisation};
+use fib::organisation::Organisation;
 use fib::{NextHop, Prefix};
 use figures::Random;
 
@@ -53,10 +53,11 @@ impl RouteChanges {
             while done < due {
                 let count = (due - done).min(BATCH as u64);
                 let pass = done / DRAWN as u64;
+                let by = (pass % u64::from(self.next_hops.max(1))) as u16;
                 batch.clear();
                 let next = changes.by_ref().take(count as usize);
-                batch.extend(next.map(|&(prefix, hop)| Change::V4(prefix, self.moved(hop, pass))));
-                tables.apply(&batch)?;
+                batch.extend(next.map(|&(prefix, hop)| (prefix, self.moved(hop, by))));
+                tables.apply_v4(&batch)?;
                 done += count;
             }
             made.store(done, Ordering::Relaxed);
@@ -65,14 +66,13 @@ impl RouteChanges {
         Ok(())
     }
 
-    /// In each pass a prefix has another next hop than in the one before.
-    fn moved(&self, hop: NextHop, pass: u64) -> NextHop {
+    /// In each pass a prefix has another next hop than in the one before, the one `by` numbers on.
+    fn moved(&self, hop: NextHop, by: u16) -> NextHop {
+        let last = self.next_hops;
         match hop {
             NextHop::NONE => hop,
-            NextHop(number) => {
-                let next_hops = u64::from(self.next_hops);
-                NextHop(1 + ((u64::from(number - 1) + pass) % next_hops) as u16)
-            }
+            NextHop(number) if number > last - by => NextHop(number - (last - by)),
+            NextHop(number) => NextHop(number + by),
         }
     }
 

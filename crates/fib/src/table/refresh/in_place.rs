@@ -39,7 +39,7 @@ impl<A: Family> Transaction<A> {
             _ => next_hop,
         };
         let value = u64::from(covers.0);
-        match arrays.form(node.entry) {
+        match node.form() {
             Some(form)
                 if form.separates(slots)
                     && form.fits(value)
