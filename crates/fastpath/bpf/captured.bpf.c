@@ -1,4 +1,4 @@
-/* The forwarder that shows frames to who captures: forward.bpf.c, and captured.h around it. */
+/* The forwarder that shows frames to who captures or wants samples: forward.bpf.c, and captured.h around it. */
 #define LOAD_BYTES bpf_xdp_load_bytes
 #define DROP XDP_DROP
 #define PASS XDP_PASS
@@ -27,5 +27,5 @@ INLINE __u32 tag_beside(struct xdp_md *context)
 
 int forward(struct xdp_md *context)
 {
-	return WATCH(context, bpf_xdp_get_buff_len(context), tag_beside(context), context->rx_queue_index, decide(context, &noted));
+	return WATCH(context, 1, bpf_xdp_get_buff_len(context), tag_beside(context), context->rx_queue_index, decide(context, &noted));
 }

@@ -1,9 +1,12 @@
-/* Frames for whoever captures, with what the program made of them. Nothing of this is in the program that
- * forwards while nobody captures.
+/* Frames for whoever captures, and samples, with what the program made of them. Nothing of this is in the
+ * program that forwards while nobody wants either.
  *
  * A program that shows frames is the forwarder's own source with two words replaced: `leave` and
  * `count_forwarded`, which say what becomes of a frame, note it on the way. What is shown is the frame as it came: when
  * frames that are forwarded may be wanted, it is copied before it is changed, else behind.
+ *
+ * Samples are for one reader, captured frames for another: each has a ring of its own, and a frame can be in both.
+ * A sample is one frame in so many on the wire, by chance, or a frame that is discarded, up to a limit.
  *
  * Each CPU prepares what it shows in a place of its own, and counts in a row of its own. */
 #ifndef CORELANE_CAPTURED_H
@@ -12,9 +15,11 @@
 #include "way.h"
 
 CONSTANT(SNAP);     /* bytes that are kept of a frame, at most */
-CONSTANT(EVERY);    /* one frame in so many is looked at, by chance */
+CONSTANT(EVERY);    /* one frame in so many is looked at, by chance, for whoever captures */
 CONSTANT(WANTED);   /* a bit for each reason, and that of REASONS: forwarded */
 CONSTANT(FILTERED); /* `enum filtered` */
+CONSTANT(SAMPLES);  /* 1: samples are taken */
+CONSTANT(DISCARDS); /* a bit for each reason that discards a frame */
 
 enum filtered {
 	FILTER_NONE,
@@ -33,10 +38,19 @@ struct shown {
 	__u16 reason; /* REASONS: forwarded */
 	__u16 next_hop;
 	__u16 port, egress;
-	__u16 cpu, reserved;
+	__u16 cpu;
+	__u16 what;   /* of WHAT_… */
+	__u32 wire;   /* bytes on the wire, of all frames */
+	__u32 every;  /* a sample: one in so many */
+	__u32 times;  /* a sample: so often */
+	__u32 reserved;
 	__u8 bytes[8];
 };
-#define HEAD_LENGTH 40
+#define HEAD_LENGTH 56
+
+#define WHAT_CAPTURED 1
+#define WHAT_SAMPLED 2
+#define WHAT_DISCARDED 4
 
 struct shown_count {
 	__u64 matched, lost;
@@ -44,14 +58,29 @@ struct shown_count {
 	__u64 reserved[5];
 };
 
+/* `Row` of src/forward/capture/samples.rs. */
+struct sample_count {
+	__u64 taken, lost;
+	__s64 left;     /* frames until the next sample */
+	__u64 every;    /* one in so many; the reader says it */
+	__u64 second;   /* when the time began in which these were told */
+	__u64 told;
+	__u64 most;     /* discarded frames that are told in a second; the reader says it */
+	__u64 withheld; /* beyond these */
+};
+
 MAP(preparing, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct shown, 1, 0);
 MAP(shown_counts, BPF_MAP_TYPE_ARRAY, __u32, struct shown_count, 1, BPF_F_MMAPABLE);
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(key_size, 0);
-	__uint(value_size, 0);
-	__uint(max_entries, 4096);
-} shown_ring SEC(".maps");
+MAP(sample_counts, BPF_MAP_TYPE_ARRAY, __u32, struct sample_count, 1, BPF_F_MMAPABLE);
+#define RING(name)                                                                                                                 \
+	struct {                                                                                                                   \
+		__uint(type, BPF_MAP_TYPE_RINGBUF);                                                                                \
+		__uint(key_size, 0);                                                                                               \
+		__uint(value_size, 0);                                                                                             \
+		__uint(max_entries, 4096);                                                                                         \
+	} name SEC(".maps")
+RING(shown_ring);
+RING(sample_ring);
 
 /* Stands for the filter, which the loader puts behind the program: bytes, how many or where they end, and the
  * frame's length. */
@@ -61,7 +90,7 @@ static int (*passes_frame)(const __u8 *bytes, const __u8 *end, __u64 length) = (
 /* What is noted of a frame on its way. */
 struct noted {
 	__u64 reason; /* beyond REASONS: nothing */
-	__u32 frames, table, port, vlan;
+	__u32 frames, table, port, vlan, wire;
 	__u64 next_hop, beside; /* the tag that lies beside it, as in `way` */
 };
 
@@ -72,6 +101,7 @@ INLINE void note(struct noted *noted, const struct way *way, __u64 reason, __u32
 	noted->table = way->table;
 	noted->port = way->port;
 	noted->vlan = way->vlan;
+	noted->wire = way->length;
 	noted->next_hop = way->next_hop;
 }
 
@@ -93,11 +123,46 @@ INLINE _Bool is_sampled(__u32 cpu)
 	return 1;
 }
 
-/* Copies a frame of `length` bytes, with the tag that lies beside it, if one does. False when the filter does not want it. */
-INLINE _Bool keep(CONTEXT *context, struct shown *shown, __u64 length, __u32 tag)
+/* How many samples are taken of `frames` frames on the wire: of those that come, one in `every`. What is left until
+ * the next is drawn from 1 to 2 * every - 1, each as likely. */
+INLINE __u32 samples_of(struct sample_count *count, __u64 frames)
+{
+	__s64 left = count->left - (__s64)frames;
+	__u64 every = count->every;
+	if (left > 0 || !every) {
+		count->left = left;
+		return 0;
+	}
+	__u64 times = (__u64)-left / every + 1;
+	count->left = left + (times - 1) * every + 1 + (((__u64)bpf_get_prandom_u32() * (2 * every - 1)) >> 32);
+	return times;
+}
+
+/* May one more discarded frame be told in this second? */
+INLINE _Bool is_told(struct sample_count *count)
+{
+	__u64 now = bpf_ktime_get_ns();
+	if (now - count->second >= 1000000000) {
+		count->second = now;
+		count->told = 0;
+	}
+	if (count->told >= count->most) {
+		count->withheld++;
+		return 0;
+	}
+	count->told++;
+	return 1;
+}
+
+/* Copies a frame of `length` bytes, with the tag that lies beside it, if one does. Returns what of `what` it is for: it
+ * is not captured when the filter does not want it. */
+INLINE __u64 keep(CONTEXT *context, struct shown *shown, __u64 length, __u32 tag, __u64 what)
 {
 	/* Who reads filters again: what has a tag beside it comes unfiltered. */
-	if (FILTERED == FILTER_FRAME && !tag && !passes_frame(packet_start(context), packet_end(context), length))
+	if (FILTERED == FILTER_FRAME && !tag && what & WHAT_CAPTURED &&
+	    !passes_frame(packet_start(context), packet_end(context), length))
+		what &= ~WHAT_CAPTURED;
+	if (!what)
 		return 0;
 	__u32 front = 2 * 6;
 	__u64 wanted = length;
@@ -122,11 +187,13 @@ INLINE _Bool keep(CONTEXT *context, struct shown *shown, __u64 length, __u32 tag
 	FORGET(kept, length);
 	shown->length = length;
 	shown->kept = kept;
-	return FILTERED != FILTER_COPY || passes_copy(shown->bytes, kept, length);
+	if (FILTERED == FILTER_COPY && what & WHAT_CAPTURED && !passes_copy(shown->bytes, kept, length))
+		what &= ~WHAT_CAPTURED;
+	return what;
 }
 
-/* Hands over what was kept. */
-INLINE void show(const struct noted *noted, struct shown *shown, struct shown_count *count, __u32 cpu)
+/* Hands over what was kept. Who reads looks by itself: waking it would cost the frames behind. */
+INLINE void show(const struct noted *noted, struct shown *shown, struct sample_count *sampled, __u32 cpu, __u64 what, __u32 times)
 {
 	__u64 kept = shown->kept;
 	OPAQUE(kept);
@@ -141,37 +208,76 @@ INLINE void show(const struct noted *noted, struct shown *shown, struct shown_co
 	shown->port = PORT;
 	shown->egress = noted->port;
 	shown->cpu = cpu;
-	count->matched++;
-	/* Who reads looks by itself: waking it would cost the frames behind. */
-	if (bpf_ringbuf_output(&shown_ring, shown, HEAD_LENGTH + kept, BPF_RB_NO_WAKEUP))
-		count->lost++;
+	shown->what = what;
+	shown->wire = noted->wire;
+	shown->times = times;
+	if (WANTED && what & WHAT_CAPTURED) {
+		struct shown_count *count = LOOKUP(shown_counts, cpu);
+		if (count) {
+			count->matched++;
+			if (bpf_ringbuf_output(&shown_ring, shown, HEAD_LENGTH + kept, BPF_RB_NO_WAKEUP))
+				count->lost++;
+		}
+	}
+	if (SAMPLES && sampled && what & (WHAT_SAMPLED | WHAT_DISCARDED)) {
+		shown->every = sampled->every;
+		sampled->taken++;
+		if (bpf_ringbuf_output(&sample_ring, shown, HEAD_LENGTH + kept, BPF_RB_NO_WAKEUP))
+			sampled->lost++;
+	}
 }
 
 /* May a frame that is forwarded be wanted? Then it is kept before it is changed. */
-#define KEEPS_BEFORE (WANTED >> REASONS & 1)
+#define KEEPS_BEFORE (SAMPLES || WANTED >> REASONS & 1)
 
-/* Runs DECIDE on a frame and shows it. FRAME_LENGTH and TAG_BESIDE are of the frame as it came, ANYTHING is what the
- * verifier knows nothing of. A frame that is not looked at costs as little as can be. */
-#define WATCH(context, FRAME_LENGTH, TAG_BESIDE, ANYTHING, DECIDE)                                                                 \
+/* What of `what` remains when it is known what has become of the frame. */
+INLINE __u64 wanted_of(const struct noted *noted, struct sample_count *sampled, __u64 what)
+{
+	__u64 reason = noted->reason;
+	if (reason > REASONS)
+		return 0;
+	if (!(WANTED >> reason & 1))
+		what &= ~WHAT_CAPTURED;
+	if (SAMPLES && sampled && DISCARDS >> reason & 1 && is_told(sampled))
+		what |= WHAT_DISCARDED;
+	return what;
+}
+
+/* Runs DECIDE on a frame and shows it. FRAMES, FRAME_LENGTH and TAG_BESIDE are of the frame as it came, ANYTHING is
+ * what the verifier knows nothing of. A frame that is not looked at costs as little as can be. */
+#define WATCH(context, FRAMES, FRAME_LENGTH, TAG_BESIDE, ANYTHING, DECIDE)                                                         \
 	({                                                                                                                         \
 		__u32 here = bpf_get_smp_processor_id();                                                                           \
 		struct noted noted = {.reason = ~0ULL};                                                                            \
-		__u64 wanted = is_sampled(here);                                                                                   \
+		__u64 what = WANTED && is_sampled(here) ? WHAT_CAPTURED : 0;                                                       \
+		__u64 times = 0, kept = 0;                                                                                         \
+		if (SAMPLES) {                                                                                                     \
+			struct sample_count *count = LOOKUP(sample_counts, here);                                                  \
+			if (count)                                                                                                 \
+				times = samples_of(count, FRAMES);                                                                 \
+			if (times)                                                                                                 \
+				what |= WHAT_SAMPLED;                                                                              \
+		}                                                                                                                  \
 		if (KEEPS_BEFORE)                                                                                                  \
 			noted.beside = TAG_BESIDE;                                                                                 \
-		if (KEEPS_BEFORE && wanted) {                                                                                      \
+		if (KEEPS_BEFORE && what) {                                                                                        \
 			struct shown *shown = LOOKUP(preparing, 0);                                                                \
-			wanted = shown && keep(context, shown, FRAME_LENGTH, noted.beside);                                        \
+			kept = what = shown ? keep(context, shown, FRAME_LENGTH, noted.beside, what) : 0;                          \
 		}                                                                                                                  \
 		/* The verifier goes one way for frames that are wanted and others. */                                             \
 		__u64 anything = ANYTHING;                                                                                         \
-		FORGET(wanted, anything);                                                                                          \
+		FORGET(what, anything);                                                                                            \
+		FORGET(kept, anything);                                                                                            \
+		FORGET(times, anything);                                                                                           \
 		int fate = DECIDE;                                                                                                 \
-		if (wanted && noted.reason <= REASONS && WANTED >> noted.reason & 1) {                                             \
-			struct shown_count *count = LOOKUP(shown_counts, here);                                                    \
-			struct shown *shown = LOOKUP(preparing, 0);                                                                \
-			if (count && shown && (KEEPS_BEFORE || keep(context, shown, FRAME_LENGTH, TAG_BESIDE)))                    \
-				show(&noted, shown, count, here);                                                                  \
+		if (what || (SAMPLES && noted.reason < REASONS)) {                                                                 \
+			struct sample_count *sampled = SAMPLES ? LOOKUP(sample_counts, here) : 0;                                  \
+			what = wanted_of(&noted, sampled, what);                                                                   \
+			struct shown *shown = what ? LOOKUP(preparing, 0) : 0;                                                     \
+			if (shown && (!KEEPS_BEFORE || !kept))                                                                     \
+				what = keep(context, shown, FRAME_LENGTH, TAG_BESIDE, what);                                       \
+			if (shown && what)                                                                                         \
+				show(&noted, shown, sampled, here, what, times);                                                   \
 		}                                                                                                                  \
 		fate;                                                                                                              \
 	})

@@ -1,4 +1,4 @@
-/* The forwarder at tc that shows frames to who captures: segment.bpf.c, and captured.h around it. */
+/* The forwarder at tc that shows frames to who captures or wants samples: segment.bpf.c, and captured.h around it. */
 #define CONTEXT struct __sk_buff
 #define LOAD_BYTES bpf_skb_load_bytes
 #define DROP 2
@@ -14,5 +14,5 @@
 
 int segment(struct __sk_buff *context)
 {
-	return WATCH(context, context->len, context->vlan_present ? 0x10000 | context->vlan_tci : 0, context->len, decide(context, &noted));
+	return WATCH(context, segments(context, USUAL_FRONT), context->len, context->vlan_present ? 0x10000 | context->vlan_tci : 0, context->len, decide(context, &noted));
 }

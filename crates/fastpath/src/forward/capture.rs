@@ -1,21 +1,24 @@
-//! Frames shown to whoever captures, with what the program made of them.
+//! Frames shown to whoever captures or wants samples, with what the program made of them.
 //!
-//! While somebody captures, ports run another program in the place of theirs: the same source with what
-//! shows frames around it (bpf/captured.h). One exchange of a pointer puts it there and takes it away,
-//! so nobody pays for it at other times, and no frame passes between. Both count in the same maps.
+//! While somebody wants either, ports run another program in the place of theirs: the same source with
+//! what shows frames around it (bpf/captured.h). One exchange of a pointer puts it there and takes it
+//! away, so nobody pays for it at other times, and no frame passes between. Both count in the same maps.
 //!
 //! A program that shows frames is loaded by the thread that attaches, as any is. Frames go through a
-//! ring buffer of fixed size to whoever has its descriptor ([`Frames`]); what finds no room there is
-//! counted.
+//! ring buffer of fixed size to whoever has its descriptor: captured ones through one ([`Frames`]),
+//! samples through another ([`Samples`]). What finds no room there is counted. When one of the two
+//! begins or ends, the other goes on: its ring stays, and ports run what shows frames for it until the
+//! next program has come.
 //!
 //! # What it cannot do
 //! Frames that a device refuses after the program (`egress-refused`), or a worker
 //! (`transmit-full`), are forwarded as far as the program knows. Packet sockets decide in a filter,
 //! which shows nothing.
 
+mod samples;
 mod shown;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::mpsc::{Receiver, TryRecvError};
 
@@ -29,6 +32,7 @@ use super::tags::Teller;
 use super::{Forwarder, Load, OWN_BYTES, Reason, Target, shared};
 use crate::{Error, Result};
 
+pub use samples::{Sample, Sampled, Samples};
 pub use shown::{Counted, Frames, Shown};
 
 const CAPTURED: &[u8] = include_bytes!("../../bpf/built/captured.bpf.o");
@@ -36,7 +40,18 @@ const CAPTURED_SEGMENT: &[u8] = include_bytes!("../../bpf/built/captured_segment
 /// `passes_filter` of the C source.
 const STAND_IN: i32 = 0x6669_6c74;
 /// What all ports show frames by.
-const MAPS: [&str; 3] = ["preparing", "shown_counts", "shown_ring"];
+const MAPS: [&str; 5] = [
+    "preparing",
+    "shown_counts",
+    "shown_ring",
+    "sample_counts",
+    "sample_ring",
+];
+/// Those of a capture, and of samples: what is counted, and the ring.
+const OF_CAPTURE: [&str; 2] = ["shown_ring", "shown_counts"];
+const OF_SAMPLES: [&str; 2] = ["sample_ring", "sample_counts"];
+/// The smallest ring: nobody reads it.
+const NO_RING: u32 = 4096;
 /// Of a tag that lay beside a frame.
 const TAG: u16 = 4;
 
@@ -85,24 +100,56 @@ impl Wanted {
 
     /// `WANTED` of the C source.
     fn bits(&self) -> u64 {
-        let bits = self.reasons.iter().map(|&reason| 1 << reason as u64);
-        let forwarded = u64::from(self.forwarded) << Reason::COUNT;
-        bits.fold(forwarded, |all, bit: u64| all | bit)
+        u64::from(self.forwarded) << Reason::COUNT | bits(self.reasons.iter().copied())
+    }
+}
+
+/// A bit for each reason.
+fn bits(reasons: impl Iterator<Item = Reason>) -> u64 {
+    reasons.fold(0, |all, reason| all | 1 << reason as u64)
+}
+
+/// What programs are to show.
+#[derive(Clone, Debug)]
+struct Purpose {
+    /// For whoever captures.
+    capture: Option<Wanted>,
+    /// For whoever wants samples.
+    samples: bool,
+}
+
+impl Purpose {
+    /// Bytes of a frame that a program has room for.
+    fn room(&self) -> u16 {
+        let captured = self.capture.as_ref().map_or(0, |wanted| wanted.snap);
+        let sampled = if self.samples { samples::SNAP } else { 0 };
+        captured.max(sampled) + TAG
     }
 
-    /// Bytes that a program has room for.
-    fn room(&self) -> u16 {
-        self.snap + TAG
+    fn filter(&self) -> Option<&Filter> {
+        self.capture.as_ref()?.filter.as_ref()
+    }
+
+    /// Does it want frames of a port?
+    fn wants(&self, ifindex: u32) -> bool {
+        let ports = self.capture.as_ref().map(|wanted| &wanted.ports);
+        self.samples || ports.is_some_and(|ports| ports.is_empty() || ports.contains(&ifindex))
+    }
+
+    /// Does a capture want frames of a port?
+    fn captures(&self, ifindex: u32) -> bool {
+        let ports = self.capture.as_ref().map(|wanted| &wanted.ports);
+        ports.is_some_and(|ports| ports.is_empty() || ports.contains(&ifindex))
     }
 }
 
 /// A program that shows frames, or why a port has none, and whether the filter is in it.
 type Loaded = Result<(Program, bool)>;
 
-/// A capture under way.
+/// Ports show frames.
 #[derive(Debug)]
-pub(super) struct Capture {
-    wanted: Wanted,
+pub(super) struct Shows {
+    purpose: Purpose,
     maps: HashMap<&'static str, Map>,
     /// By interface index.
     coming: BTreeMap<u32, Receiver<Loaded>>,
@@ -110,6 +157,8 @@ pub(super) struct Capture {
     failed: BTreeMap<u32, String>,
     /// Ports whose frames are filtered by who reads.
     unfiltered: HashSet<u32>,
+    /// Ports that run what showed frames before, until theirs has come.
+    earlier: BTreeSet<u32>,
 }
 
 /// How far a capture is.
@@ -137,7 +186,7 @@ impl Load {
     /// The program of a port that shows frames; `in_kernel`: the filter is a part of it.
     fn load_captured(
         &self,
-        wanted: &Wanted,
+        purpose: &Purpose,
         in_kernel: bool,
         maps: &HashMap<&'static str, Map>,
     ) -> bpf::Result<Program> {
@@ -150,7 +199,7 @@ impl Load {
             self.loader(CAPTURED, maps)?
         };
         let bytes = in_kernel.then(|| self.filtered_bytes());
-        let loader = shape(loader, wanted, bytes, self.cpus)?;
+        let loader = shape(loader, purpose, bytes, self.cpus)?;
         let program = if at_tc { "segment" } else { "forward" };
         loader.load()?.program(program)
     }
@@ -159,26 +208,33 @@ impl Load {
 /// Sizes the maps and sets the constants by which a program shows frames.
 fn shape(
     loader: Loader,
-    wanted: &Wanted,
+    purpose: &Purpose,
     filtered: Option<Bytes>,
     cpus: usize,
 ) -> bpf::Result<Loader> {
-    let room = wanted.room();
-    let filter = wanted.filter.as_ref().zip(filtered);
+    let (room, capture) = (purpose.room(), purpose.capture.as_ref());
+    let filter = purpose.filter().zip(filtered);
     let filter = filter.and_then(|(filter, bytes)| translate(filter, room, bytes));
     let bytes = match filtered {
         _ if filter.is_none() => 0,
         Some(Bytes::Frame) => 2,
         _ => 1,
     };
+    let discards = Reason::ALL.iter().copied();
+    let discards = bits(discards.filter(|reason| reason.discard().is_some()));
+    let ring = |wanted: bool, size| if wanted { size } else { NO_RING };
     let loader = loader
         .constant("SNAP", room.into())
-        .constant("EVERY", wanted.every.into())
-        .constant("WANTED", wanted.bits())
+        .constant("EVERY", capture.map_or(1, |wanted| wanted.every).into())
+        .constant("WANTED", capture.map_or(0, Wanted::bits))
         .constant("FILTERED", bytes)
+        .constant("SAMPLES", purpose.samples.into())
+        .constant("DISCARDS", if purpose.samples { discards } else { 0 })
         .value_size("preparing", shown::HEAD as u32 + u32::from(room))?
         .entries("shown_counts", cpus as u32)?
-        .entries("shown_ring", RING_BYTES)?;
+        .entries("shown_ring", ring(capture.is_some(), RING_BYTES))?
+        .entries("sample_counts", cpus as u32)?
+        .entries("sample_ring", ring(purpose.samples, samples::RING_BYTES))?;
     Ok(match filter {
         Some(filter) => loader.behind(STAND_IN, filter),
         None => loader,
@@ -186,24 +242,21 @@ fn shape(
 }
 
 /// Loads with the filter, or without when the kernel does not take it.
-fn load(load: &Load, wanted: &Wanted, maps: &HashMap<&'static str, Map>) -> Loaded {
-    let filter = wanted.filter.as_ref();
-    if filter.is_some_and(|filter| translate(filter, wanted.room(), Bytes::Copied).is_some()) {
-        match load.load_captured(wanted, true, maps) {
+fn load(load: &Load, purpose: &Purpose, maps: &HashMap<&'static str, Map>) -> Loaded {
+    let filter = purpose.filter();
+    if filter.is_some_and(|filter| translate(filter, purpose.room(), Bytes::Copied).is_some()) {
+        match load.load_captured(purpose, true, maps) {
             Err(bpf::Error::Refused { .. }) => {}
             outcome => return Ok((outcome?, true)),
         }
     }
-    Ok((
-        load.load_captured(wanted, false, maps)?,
-        wanted.filter.is_none(),
-    ))
+    Ok((load.load_captured(purpose, false, maps)?, filter.is_none()))
 }
 
-impl Capture {
+impl Shows {
     fn load(&mut self, attacher: &Attacher, ifindex: u32, with: Load) {
-        let (wanted, maps) = (self.wanted.clone(), self.maps.clone());
-        let loaded = attacher.load(move || load(&with, &wanted, &maps));
+        let (purpose, maps) = (self.purpose.clone(), self.maps.clone());
+        let loaded = attacher.load(move || load(&with, &purpose, &maps));
         self.coming.insert(ifindex, loaded);
     }
 
@@ -219,6 +272,17 @@ impl Capture {
         self.programs.remove(&ifindex);
         self.failed.remove(&ifindex);
         self.unfiltered.remove(&ifindex);
+        self.earlier.remove(&ifindex);
+    }
+
+    /// Ports that do not run their own programs.
+    fn exchanged(&self) -> BTreeSet<u32> {
+        let own = self.programs.keys().copied();
+        own.chain(self.earlier.iter().copied()).collect()
+    }
+
+    fn maps(&self, names: [&str; 2]) -> [BorrowedFd<'_>; 2] {
+        names.map(|name| self.maps[name].as_fd())
     }
 }
 
@@ -229,100 +293,204 @@ impl Forwarder {
     /// # Errors
     /// What cannot be captured, and what to do; the loader's.
     pub fn capture(&mut self, wanted: Wanted) -> Result<()> {
-        self.end_capture();
         wanted.check()?;
+        let samples = self.samples();
+        self.show(
+            Some(wanted),
+            samples,
+            if samples { &OF_SAMPLES } else { &[] },
+        )
+    }
+
+    /// Goes on with a capture: ports that have come since show frames, too. Call it now and then.
+    pub fn tend_capture(&mut self) -> Option<Capturing> {
+        self.tend_shows();
+        let shows = self.shows.as_ref()?;
+        shows.purpose.capture.as_ref()?;
+        let of_it = |ifindex: &u32| shows.purpose.captures(*ifindex);
+        let failed = shows.failed.iter().filter(|(ifindex, _)| of_it(ifindex));
+        Some(Capturing {
+            ports: shows.programs.keys().copied().filter(of_it).collect(),
+            failed: failed
+                .map(|(ifindex, why)| (*ifindex, why.clone()))
+                .collect(),
+            comes: shows.coming.keys().any(of_it),
+            filtered: shows.unfiltered.is_empty(),
+        })
+    }
+
+    /// From the next frame on, ports run their own programs again, or soon those that take samples.
+    pub fn end_capture(&mut self) {
+        let captures = |shows: &Shows| shows.purpose.capture.is_some();
+        if self.shows.as_ref().is_some_and(captures) {
+            self.show_less(None, self.samples(), &OF_SAMPLES);
+        }
+    }
+
+    /// Has ports take samples from soon on; who reads them says how many
+    /// ([`Samples::set_rate`]): until then there is none.
+    ///
+    /// # Errors
+    /// As [`Forwarder::capture`].
+    pub fn take_samples(&mut self) -> Result<()> {
+        if self.samples() {
+            return Ok(());
+        }
+        let shows = self.shows.as_ref();
+        let capture = shows.and_then(|shows| shows.purpose.capture.clone());
+        let kept: &[&'static str] = if capture.is_some() { &OF_CAPTURE } else { &[] };
+        self.show(capture, true, kept)
+    }
+
+    /// Goes on with samples: ports that have come since are sampled, too. Ports that cannot, and
+    /// why; `None`: no samples are taken.
+    pub fn tend_samples(&mut self) -> Option<Vec<(u32, String)>> {
+        self.tend_shows();
+        let shows = self.shows.as_ref().filter(|shows| shows.purpose.samples)?;
+        let failed = shows.failed.iter();
+        Some(
+            failed
+                .map(|(ifindex, why)| (*ifindex, why.clone()))
+                .collect(),
+        )
+    }
+
+    /// From the next frame on, ports run their own programs again, or soon those of a capture.
+    pub fn end_samples(&mut self) {
+        if self.samples() {
+            let shows = self.shows.as_ref();
+            let capture = shows.and_then(|shows| shows.purpose.capture.clone());
+            self.show_less(capture, false, &OF_CAPTURE);
+        }
+    }
+
+    /// Are samples taken?
+    fn samples(&self) -> bool {
+        self.shows
+            .as_ref()
+            .is_some_and(|shows| shows.purpose.samples)
+    }
+
+    /// Has ports show frames for this, by the maps of before that are named, and new ones.
+    fn show(
+        &mut self,
+        capture: Option<Wanted>,
+        samples: bool,
+        kept: &[&'static str],
+    ) -> Result<()> {
         if let Target::Copies { .. } = self.target {
             let remedy = "its packet sockets decide in a filter, which shows nothing; run --engine \
                           auto, or capture on the interface: tcpdump -i PORT";
             return Err(Error::value("capture", "engine af-packet", remedy));
         }
-        let load = self.load_for(0, Mode::Native, Teller::Nobody);
-        let loader = load.loader(CAPTURED, &self.maps)?;
-        let made = shape(loader, &wanted, None, self.cpus)?.maps()?;
+        let purpose = Purpose { capture, samples };
         let mut maps = self.maps.clone();
-        for name in MAPS {
-            maps.insert(name, made.map(name)?);
+        if let Some(shows) = &self.shows {
+            maps.extend(kept.iter().map(|&name| (name, shows.maps[name].clone())));
         }
-        self.capture = Some(Capture {
-            wanted,
+        let load = self.load_for(0, Mode::Native, Teller::Nobody);
+        let loader = load.loader(CAPTURED, &maps)?;
+        let made = shape(loader, &purpose, None, self.cpus)?.maps()?;
+        for name in MAPS {
+            if !maps.contains_key(name) {
+                maps.insert(name, made.map(name)?);
+            }
+        }
+        let earlier = self.shows.as_ref().map(Shows::exchanged);
+        self.shows = Some(Shows {
+            purpose,
             maps,
             coming: BTreeMap::new(),
             programs: BTreeMap::new(),
             failed: BTreeMap::new(),
             unfiltered: HashSet::new(),
+            earlier: earlier.unwrap_or_default(),
         });
-        self.tend_capture();
+        self.tend_shows();
         Ok(())
     }
 
-    /// Goes on with a capture: ports that have come since show frames, too. Call it now and then.
-    pub fn tend_capture(&mut self) -> Option<Capturing> {
-        let mut capture = self.capture.take()?;
-        for number in 0..self.ports.len() {
-            let Some(port) = &self.ports[number] else {
-                continue;
-            };
-            let (ifindex, ports) = (port.ifindex, &capture.wanted.ports);
-            let is_wanted = ports.is_empty() || ports.contains(&ifindex);
-            if is_wanted && !capture.knows(ifindex) {
-                let load = self.load_for(number, port.attachment.mode(), port.teller);
-                capture.load(&self.attacher, ifindex, load);
-            }
+    /// As [`Forwarder::show`], for less than before; for nothing when that cannot be.
+    fn show_less(&mut self, capture: Option<Wanted>, samples: bool, kept: &[&'static str]) {
+        let wanted = capture.is_some() || samples;
+        if wanted && self.show(capture, samples, kept).is_ok() {
+            return;
         }
-        let coming = std::mem::take(&mut capture.coming);
-        for (ifindex, loaded) in coming {
-            let outcome = match loaded.try_recv() {
-                Err(TryRecvError::Empty) => {
-                    capture.coming.insert(ifindex, loaded);
-                    continue;
-                }
-                Err(TryRecvError::Disconnected) => continue,
-                Ok(outcome) => outcome,
-            };
-            let shows = outcome.and_then(|(program, filtered)| {
-                self.port(ifindex)?.attachment.exchange(&program)?;
-                Ok((program, filtered))
-            });
-            match shows {
-                Ok((program, filtered)) => {
-                    if !filtered {
-                        capture.unfiltered.insert(ifindex);
-                    }
-                    capture.programs.insert(ifindex, program);
-                }
-                Err(error) => {
-                    capture.failed.insert(ifindex, error.to_string());
-                }
-            }
-        }
-        let failed = capture.failed.iter();
-        let capturing = Capturing {
-            ports: capture.programs.keys().copied().collect(),
-            failed: failed
-                .map(|(ifindex, why)| (*ifindex, why.clone()))
-                .collect(),
-            comes: !capture.coming.is_empty(),
-            filtered: capture.unfiltered.is_empty(),
-        };
-        self.capture = Some(capture);
-        Some(capturing)
-    }
-
-    /// From the next frame on, ports run their own programs again.
-    pub fn end_capture(&mut self) {
-        let Some(capture) = self.capture.take() else {
+        let Some(shows) = self.shows.take() else {
             return;
         };
-        for &ifindex in capture.programs.keys() {
+        for ifindex in shows.exchanged() {
             // What is no port any more has nothing to be put back.
             let _gone = self.take_back(ifindex);
         }
     }
 
-    /// What frames come through, and what is counted of them, for [`Frames::new`].
+    fn tend_shows(&mut self) {
+        let Some(mut shows) = self.shows.take() else {
+            return;
+        };
+        for number in 0..self.ports.len() {
+            let Some(port) = &self.ports[number] else {
+                continue;
+            };
+            let ifindex = port.ifindex;
+            if shows.purpose.wants(ifindex) && !shows.knows(ifindex) {
+                let load = self.load_for(number, port.attachment.mode(), port.teller);
+                shows.load(&self.attacher, ifindex, load);
+            }
+        }
+        for ifindex in shows.earlier.clone() {
+            if !shows.purpose.wants(ifindex) {
+                shows.earlier.remove(&ifindex);
+                // As in `show_less`.
+                let _gone = self.take_back(ifindex);
+            }
+        }
+        let coming = std::mem::take(&mut shows.coming);
+        for (ifindex, loaded) in coming {
+            let outcome = match loaded.try_recv() {
+                Err(TryRecvError::Empty) => {
+                    shows.coming.insert(ifindex, loaded);
+                    continue;
+                }
+                Err(TryRecvError::Disconnected) => continue,
+                Ok(outcome) => outcome,
+            };
+            let shown = outcome.and_then(|(program, filtered)| {
+                self.port(ifindex)?.attachment.exchange(&program)?;
+                Ok((program, filtered))
+            });
+            match shown {
+                Ok((program, filtered)) => {
+                    if !filtered {
+                        shows.unfiltered.insert(ifindex);
+                    }
+                    shows.programs.insert(ifindex, program);
+                    shows.earlier.remove(&ifindex);
+                }
+                Err(error) => {
+                    shows.failed.insert(ifindex, error.to_string());
+                }
+            }
+        }
+        self.shows = Some(shows);
+    }
+
+    /// What captured frames come through, and what is counted of them, for [`Frames::new`].
     pub fn captured(&self) -> Option<[BorrowedFd<'_>; 2]> {
-        let capture = self.capture.as_ref()?;
-        Some(["shown_ring", "shown_counts"].map(|name| capture.maps[name].as_fd()))
+        let shows = self.shows.as_ref();
+        let shows = shows.filter(|shows| shows.purpose.capture.is_some())?;
+        Some(shows.maps(OF_CAPTURE))
+    }
+
+    /// The same of samples, for [`Samples::new`].
+    pub fn sampled(&self) -> Option<[BorrowedFd<'_>; 2]> {
+        let shows = self.shows.as_ref();
+        Some(
+            shows
+                .filter(|shows| shows.purpose.samples)?
+                .maps(OF_SAMPLES),
+        )
     }
 
     /// The interface of each port by its place, as frames name it.

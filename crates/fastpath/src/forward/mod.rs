@@ -39,6 +39,7 @@ mod answers;
 mod attacher;
 pub mod capture;
 mod counters;
+mod discard;
 mod flows;
 mod grace;
 mod hand_over;
@@ -70,8 +71,8 @@ use bpf::btf::Btf;
 use bpf::map::{Map, MappedArray, possible_cpus};
 use bpf::program::{Loaded, Loader, Program};
 use bpf::sys::{RunResult, SocketBuffer};
-use capture::Capture;
 pub use capture::Capturing;
+use capture::Shows;
 pub use counters::{Carried, PortCount, PortCounts};
 use fib::quiescence::Domain;
 use fib::{NextHop, NextHopEntry, NextHopTable};
@@ -274,8 +275,8 @@ pub struct Forwarder {
     before: Counted,
     /// Made when somebody asks first.
     rehearsal: Option<Rehearsal>,
-    /// While somebody captures.
-    capture: Option<Capture>,
+    /// While somebody captures, or wants samples.
+    shows: Option<Shows>,
 }
 
 impl Forwarder {
@@ -355,7 +356,7 @@ impl Forwarder {
             has_new_vlans: false,
             before: Counted::default(),
             rehearsal: None,
-            capture: None,
+            shows: None,
         };
         forwarder.vouch(None)?;
         Ok(forwarder)

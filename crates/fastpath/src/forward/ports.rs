@@ -163,8 +163,8 @@ impl Forwarder {
             return;
         };
         self.write_port(number, 0, 0, 0);
-        if let Some(capture) = &mut self.capture {
-            capture.forget(ifindex);
+        if let Some(shows) = &mut self.shows {
+            shows.forget(ifindex);
         }
         if let Some(mut port) = self.ports[number].take() {
             for (key, words) in std::mem::take(&mut port.vlans) {

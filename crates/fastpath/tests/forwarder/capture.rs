@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use bpf::attach::Request;
 use bpf::classic::{Filter, Instruction};
 use bpf::map::possible_cpus;
-use fastpath::forward::capture::{Capturing, Frames, LONGEST_SNAP, RING_BYTES, Wanted};
+use fastpath::forward::capture::{Capturing, Counted, Frames, LONGEST_SNAP, RING_BYTES, Wanted};
 use fastpath::forward::{Capacity, Place, Reason};
 use port::packet::PacketPort;
 use port::pool::Layout;
@@ -59,7 +59,7 @@ pub(super) struct Seen {
 
 pub(super) struct Capture {
     pub(super) bench: Bench,
-    frames: Frames,
+    frames: Option<Frames>,
     capturing: Capturing,
     pool: Pool,
     burst: Burst,
@@ -71,33 +71,54 @@ impl Capture {
         Self::with(Bench::at(place, Capacity::default()), wanted)
     }
 
-    pub(super) fn with(mut bench: Bench, wanted: Wanted) -> Self {
+    /// Captures nothing yet.
+    pub(super) fn nothing(bench: Bench) -> Self {
+        Self {
+            bench,
+            frames: None,
+            capturing: Capturing::default(),
+            pool: Pool::new(Layout::holding(256, 1600)).unwrap(),
+            burst: Burst::new(),
+            from: PacketPort::open("p0", None).unwrap(),
+        }
+    }
+
+    pub(super) fn with(bench: Bench, wanted: Wanted) -> Self {
+        let mut capture = Self::nothing(bench);
+        capture.capture(wanted);
+        capture
+    }
+
+    pub(super) fn capture(&mut self, wanted: Wanted) {
         let only = wanted.ports.clone();
         let wants = |port: &u32| only.is_empty() || only.contains(port);
-        let ports: Vec<u32> = [bench.r0, bench.r1].into_iter().filter(wants).collect();
-        bench.forwarder.capture(wanted).unwrap();
+        let ports = [self.bench.r0, self.bench.r1].into_iter();
+        let ports: Vec<u32> = ports.filter(wants).collect();
+        self.bench.forwarder.capture(wanted).unwrap();
+        self.settle();
+        assert_eq!(self.capturing.failed, []);
+        assert_eq!(self.capturing.ports, ports);
+        let [ring, counts] = self.bench.forwarder.captured().unwrap();
+        let own = |fd: std::os::fd::BorrowedFd<'_>| fd.try_clone_to_owned().unwrap();
+        let frames = Frames::new(own(ring), own(counts), possible_cpus().unwrap());
+        self.frames = Some(frames.unwrap());
+    }
+
+    /// Waits until programs have come.
+    pub(super) fn settle(&mut self) {
         let end = Instant::now() + Duration::from_mins(1);
-        let capturing = loop {
-            let capturing = bench.forwarder.tend_capture().unwrap();
+        self.capturing = loop {
+            let capturing = self.bench.forwarder.tend_capture().unwrap();
             if !capturing.comes {
                 break capturing;
             }
             assert!(Instant::now() < end, "programs never come");
             std::thread::sleep(Duration::from_millis(5));
         };
-        assert_eq!(capturing.failed, []);
-        assert_eq!(capturing.ports, ports);
-        let [ring, counts] = bench.forwarder.captured().unwrap();
-        let own = |fd: std::os::fd::BorrowedFd<'_>| fd.try_clone_to_owned().unwrap();
-        let frames = Frames::new(own(ring), own(counts), possible_cpus().unwrap()).unwrap();
-        Self {
-            bench,
-            frames,
-            capturing,
-            pool: Pool::new(Layout::holding(256, 1600)).unwrap(),
-            burst: Burst::new(),
-            from: PacketPort::open("p0", None).unwrap(),
-        }
+    }
+
+    fn counted(&self) -> Counted {
+        self.frames.as_ref().unwrap().counted()
     }
 
     fn send(&mut self, frame: &[u8]) {
@@ -129,7 +150,8 @@ impl Capture {
 
     pub(super) fn seen(&mut self) -> Vec<Seen> {
         let mut all = Vec::new();
-        while let Some(shown) = self.frames.next_frame() {
+        let frames = self.frames.as_mut().unwrap();
+        while let Some(shown) = frames.next_frame() {
             all.push(Seen {
                 bytes: shown.bytes.to_vec(),
                 length: shown.length,
@@ -232,7 +254,7 @@ fn a_filter_runs_in_the_kernel() {
             let seen = capture.seen();
             assert_eq!(seen.len(), 1, "{place:?}");
             assert_eq!(seen[0].bytes, other, "{place:?}");
-            let counted = capture.frames.counted();
+            let counted = capture.counted();
             assert_eq!((counted.matched, counted.lost), (1, 0), "{counted:?}");
         });
     }
@@ -281,7 +303,7 @@ fn a_part_of_the_frames_is_looked_at() {
         let seen = capture.seen().len();
         // One in ten: 400, give or take six times what chance does.
         assert!((300..500).contains(&seen), "{seen}");
-        assert_eq!(capture.frames.counted().matched, seen as u64);
+        assert_eq!(capture.counted().matched, seen as u64);
     });
 }
 
@@ -295,7 +317,7 @@ fn what_the_reader_does_not_fetch_is_counted_as_lost() {
         let mut capture = Capture::new(PLACES[0], wanted);
         let sent = RING_BYTES as usize / 1514 + 500;
         capture.send_all(&vec![frame("198.19.1.2", 1514, None); sent]);
-        let counted = capture.frames.counted();
+        let counted = capture.counted();
         assert_eq!(counted.matched, sent as u64);
         assert!(counted.lost > 0, "{counted:?}");
         let seen = capture.seen();

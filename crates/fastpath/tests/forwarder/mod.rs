@@ -11,6 +11,7 @@ mod punts;
 mod reasons;
 mod rehearse;
 mod rewrite;
+mod samples;
 mod search;
 mod segments;
 mod state;

@@ -12,7 +12,7 @@ use super::RING_BYTES;
 use crate::forward::Reason;
 
 /// Bytes of `struct shown` of the C source in front of the frame.
-pub(super) const HEAD: usize = 40;
+pub(super) const HEAD: usize = 56;
 /// 64-bit words of `struct shown_count`.
 const COUNT_WORDS: usize = 8;
 
@@ -41,11 +41,13 @@ pub struct Shown<'a> {
     pub table: u32,
     /// The core that had it.
     pub cpu: u16,
+    /// Bytes on the wire of all frames that it stands for, without FCS.
+    pub wire: u32,
 }
 
 impl<'a> Shown<'a> {
     /// From a record of the ring.
-    fn of(record: &'a [u8]) -> Option<Self> {
+    pub(super) fn of(record: &'a [u8]) -> Option<Self> {
         let (head, rest) = record.split_at_checked(HEAD)?;
         let word = |at: usize| {
             let bytes = head.get(at..at + 4)?;
@@ -69,6 +71,7 @@ impl<'a> Shown<'a> {
             port: half(32)?.into(),
             egress: half(34)?.into(),
             cpu: half(36)?,
+            wire: word(40)?,
         })
     }
 }
