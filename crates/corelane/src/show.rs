@@ -34,7 +34,7 @@ pub(crate) struct Which {
 /// Show what a running router knows and counts
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// ports, vlans, tables, workers, routes [N | ADDRESS], neighbours, drops or engine
+    /// ports, vlans, tables, workers, routes [N | ADDRESS], neighbours, drops, hitters or engine
     #[arg(required = true, num_args = 1..=2, value_name = "SUBJECT")]
     subject: Vec<String>,
     #[command(flatten)]

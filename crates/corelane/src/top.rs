@@ -1,6 +1,7 @@
 //! `corelane top`: what a running router forwards, second by second. The figures are differences of
 //! what `corelane show` answers, so both always agree.
 
+mod hitters;
 mod rates;
 mod screen;
 
@@ -16,10 +17,11 @@ pub(crate) use self::screen::Screen;
 use crate::common::Outcome;
 use crate::show::{Which, ask};
 
-/// Watch what a running router forwards: per port, per core and per reason
+/// Watch what a running router forwards: per port, per core and per reason, and who most of it is
 ///
 /// A view that renews itself on a terminal; q or Ctrl-C ends it. With --once, or when the output
-/// goes elsewhere, one table.
+/// goes elsewhere, one table. Heavy hitters are found by samples, which are taken while somebody
+/// watches: their rates are estimates, each with the interval that holds it in 95 of 100 cases.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Seconds between two looks, 0.1 to 3600
@@ -79,6 +81,7 @@ fn look(which: &Which) -> Result<Snapshot, Box<dyn Error + Send + Sync>> {
         workers: answer("workers")?,
         drops: answer("drops")?,
         engine: answer("engine")?,
+        hitters: answer("hitters")?,
         at,
     })
 }

@@ -1,4 +1,4 @@
-//! What capturing costs the frames that are forwarded, by turns on one device with the Internet's
+//! What capturing and sampling cost the frames that are forwarded, by turns on one device with the Internet's
 //! table: nothing captured, a reason that no frame has, a filter that none passes, one frame in
 //! a thousand, every frame.
 //!

@@ -4,6 +4,7 @@
 //!  control_plane     kernel (rtnetlink) -> mirror -> changes        no packet is touched here
 //!  engine            changes -> what moves frames                   one trait, one file per engine
 //!  user_plane        frames in -> frames out                        no control plane's system call
+//!  samples           one frame in so many -> a collector            while somebody wants them
 //!  management_plane  configuration, socket, metrics                 people
 //! ```
 //!
@@ -18,5 +19,6 @@ pub use engines::{engine, log, privileges, user_plane};
 pub mod control_plane;
 pub mod instance;
 pub mod management_plane;
+pub mod samples;
 pub mod system_calls;
 pub mod take_over;

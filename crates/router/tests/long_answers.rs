@@ -10,6 +10,7 @@ use router::engine::Counters;
 use router::management_plane::metrics::{Fitness, Format};
 use router::management_plane::pieces::{Pieces, STEPS};
 use router::management_plane::{answers, metrics};
+use router::samples::Counts;
 use serde_json::Value;
 
 use crate::follow::{batch, following, is_root, net};
@@ -137,6 +138,7 @@ fn neighbours_and_metrics_are_said_in_pieces() {
             follower,
             &Arc::new(Counters::default()),
             Fitness::default(),
+            &Counts::default(),
             Format::OpenMetrics,
         );
         let (page, pieces) = all(page, follower, |_| {});

@@ -8,6 +8,8 @@ use report::units::{compact, grouped, prefixed};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::hitters;
+
 /// Name and version of the JSON form.
 const SCHEMA: &str = "corelane-top/1";
 
@@ -17,6 +19,7 @@ pub(crate) struct Snapshot {
     pub(crate) workers: Value,
     pub(crate) drops: Value,
     pub(crate) engine: Value,
+    pub(crate) hitters: Value,
     pub(crate) at: Instant,
 }
 
@@ -32,6 +35,9 @@ pub(crate) struct View {
     ports: Vec<Port>,
     cores: Vec<Core>,
     reasons: Vec<Reason>,
+    /// As `corelane show hitters` says it.
+    #[cfg_attr(test, schemars(with = "router::management_plane::forms::Hitters"))]
+    hitters: Value,
 }
 
 /// A port.
@@ -89,7 +95,7 @@ fn text(row: &Value, key: &str) -> String {
     row[key].as_str().unwrap_or("").to_owned()
 }
 
-fn rows(list: &Value) -> impl Iterator<Item = &Value> {
+pub(super) fn rows(list: &Value) -> impl Iterator<Item = &Value> {
     list.as_array().into_iter().flatten()
 }
 
@@ -153,6 +159,7 @@ impl View {
         Self {
             schema: SCHEMA,
             engine: after.engine.clone(),
+            hitters: after.hitters.clone(),
             ports: ports.collect(),
             cores: cores.collect(),
             reasons,
@@ -204,7 +211,7 @@ impl View {
             // Writing to a string does not fail.
             let _ = write!(text, "\n{}", table.to_text());
         }
-        text
+        text + &hitters::shown(&self.hitters)
     }
 
     fn health(&self) -> String {

@@ -21,7 +21,7 @@ struct Capture {
 }
 
 impl Socket {
-    fn capture(&self, words: &[&str]) -> Command {
+    pub(super) fn capture(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_corelane"));
         command.arg("capture").args(words).arg("--run-directory");
         command.arg(&self.0).stdin(Stdio::null());
@@ -358,7 +358,7 @@ fn a_filter_says_where_it_runs_and_lets_nothing_else_through() {
 }
 
 /// The number of the program at XDP on a port.
-fn program(lab: &Lab, port: &str) -> u64 {
+pub(super) fn program(lab: &Lab, port: &str) -> u64 {
     let words = ["-j", "-d", "link", "show", "dev", port];
     let output = lab.r.command("ip").args(words).output().unwrap();
     let told: Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -41,6 +41,7 @@ mod package;
 mod policy;
 mod protocols;
 mod raw;
+mod sampled;
 mod segments;
 mod service;
 mod settings;

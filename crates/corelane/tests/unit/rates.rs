@@ -32,6 +32,14 @@ fn snapshot(at: Instant, forwarded: u64, blackholes: u64) -> Snapshot {
             "messages": 1234, "resyncs": 1, "overruns": 0, "left_to_kernel": ["a rule"],
             "verification": { "equal": true, "compared": 5000, "different": 0 },
         }),
+        hitters: json!({
+            "seconds": 10.0, "every": 4, "samples": 1200, "frames_per_second": 480.0,
+            "prefixes": [{
+                "what": "203.0.113.0/24", "samples": 1000, "frames_per_second": 400.0,
+                "low": 375.0, "high": 426.0, "bits_per_second": 192_000.0,
+            }],
+            "flows": [], "sources": [], "failed": null,
+        }),
         at,
     }
 }
@@ -60,6 +68,9 @@ fn rates_are_differences_over_time() {
         "left to the kernel: a rule",
         "2 k/s",
         "960 kbit/s",
+        "by 1200 samples of 10 s, one frame in 4",
+        "203.0.113.0/24",
+        "426/s",
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }

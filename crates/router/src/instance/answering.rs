@@ -48,6 +48,9 @@ impl Instance {
             Question::Show(words) if words == ["verify"] => {
                 return self.asked_to_verify(asked.answer);
             }
+            Question::Show(words) if words == ["hitters"] => {
+                Ok(answers::hitters(self.hitters(Instant::now())).into())
+            }
             Question::Show(words) if words == ["health"] => Ok(self.health().into()),
             Question::Show(words) if words == ["drain"] || words == ["undrain"] => {
                 self.readiness.set_draining(words == ["drain"]);
@@ -64,11 +67,18 @@ impl Instance {
             Question::Capture(words, stream) => return self.capture(stream, &words),
             Question::Health => Ok(self.health().into()),
             Question::Metrics(format) => Ok(match self.counters_for_metrics() {
-                Ok(counters) => metrics::page(&self.follower, &counters, self.fitness(), format),
+                Ok(counters) => metrics::page(
+                    &self.follower,
+                    &counters,
+                    self.fitness(),
+                    self.sampling.counts(),
+                    format,
+                ),
                 Err(error) => format!("# {error}\n# EOF\n").into(),
             }),
             Question::Node => self.node().map(Pieces::from),
             Question::Table(asked) => Ok(node::about(asked)),
+            Question::Ways(asked) => Ok(capture::ways(&self.follower, &asked).into()),
             Question::More(rest) => Ok(rest),
         };
         let pieces = begun.unwrap_or_else(|error| answers::failed(error).into());

@@ -54,6 +54,7 @@ impl Instance {
             return;
         }
         self.end_capture("another process takes the ports over: capture from that one");
+        self.end_sampling();
         let what = "it makes itself ready; this process forwards meanwhile";
         log!(Level::Info, "take-over", process, what);
         self.guest = Some(Guest {

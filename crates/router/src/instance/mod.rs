@@ -13,6 +13,7 @@ mod giving;
 mod policy;
 mod readiness;
 mod reload;
+mod sampling;
 mod taking;
 mod vouching;
 
@@ -29,6 +30,7 @@ use self::capturing::Capturer;
 use self::checks::Checks;
 use self::giving::Guest;
 use self::readiness::Readiness;
+use self::sampling::Sampling;
 use self::vouching::Vouching;
 use crate::control_plane::follower::{Checking, Follower};
 use crate::control_plane::guard::{Finding, Guard};
@@ -106,6 +108,8 @@ pub struct Instance {
     supervisor: Supervisor,
     /// Who captures.
     capturer: Option<Capturer>,
+    /// Samples of frames, while somebody wants them.
+    sampling: Sampling,
     /// Who is taking over.
     guest: Option<Guest>,
     /// It has.
@@ -174,6 +178,7 @@ impl Instance {
             changes: Changes::listen()?,
             news: 0,
             capturer: None,
+            sampling: Sampling::default(),
             guest: None,
             gone: false,
         };
@@ -241,6 +246,7 @@ impl Instance {
             self.look_whether_ready(now);
             self.follow_guest(now);
             self.follow_capturer();
+            self.follow_sampling(now);
             self.supervisor.alive(now);
         }
         self.supervisor.stopping();

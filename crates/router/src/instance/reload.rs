@@ -86,6 +86,10 @@ impl Instance {
             self.config.stale = config.stale;
             self.vouching.set_bound(config.stale.0);
         }
+        if config.sflow != before.sflow {
+            self.config.sflow = config.sflow.clone();
+            self.end_sampling();
+        }
         if config.punt_limits != before.punt_limits {
             self.config.punt_limits = config.punt_limits;
             self.follower.set_punt_limits(&config.punt_limits);

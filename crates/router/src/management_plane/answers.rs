@@ -13,8 +13,8 @@ use serde_json::json;
 use wire::ethernet::MacAddress;
 
 use super::forms::{
-    self, About, Comparison, Count, DropRow, Following, Mode, NeighbourRow, PortRow, Present, Show,
-    TableRow, VlanRow, WorkerRow,
+    self, About, Comparison, Count, DropRow, Following, Hitters, Mode, NeighbourRow, PortRow,
+    Present, Show, TableRow, VlanRow, WorkerRow,
 };
 use super::pieces::{Part, Pieces, each};
 use crate::control_plane::follower::Follower;
@@ -26,7 +26,7 @@ const ROUTES_LISTED: usize = 1000;
 
 /// What `show` can be asked for, for help and errors.
 pub const SUBJECTS: &str =
-    "ports, vlans, tables, workers, routes [N | ADDRESS], neighbours, drops, engine";
+    "ports, vlans, tables, workers, routes [N | ADDRESS], neighbours, drops, hitters, engine";
 
 /// The answer about `subject`; `kept` says why ports or families stay with the kernel.
 ///
@@ -73,6 +73,12 @@ pub fn show(words: &[&str], follower: &Follower, kept: &[String]) -> Result<Piec
     pieces.part(list);
     pieces.text(format!("]{after}"));
     Ok(pieces)
+}
+
+/// The answer about who most of the traffic is.
+pub fn hitters(hitters: Hitters) -> String {
+    let hitters = Box::new(hitters);
+    forms::line(&Show::from(About::Hitters { hitters }))
 }
 
 /// The answer that says why there is none.

@@ -202,13 +202,23 @@ pub(crate) fn way(follower: &Follower, question: &str) -> Result<String, EngineE
     let wrong = |error: String| EngineError::new("the way of a frame", error);
     let asked: WayAsked =
         serde_json::from_str(question).map_err(|error| wrong(error.to_string()))?;
+    let way = way_of(follower, &asked).ok_or_else(|| wrong("no such table".to_owned()))?;
+    Ok(forms::line(&way))
+}
+
+/// The answers to several; `None` where there is no such table.
+pub(crate) fn ways(follower: &Follower, asked: &[WayAsked]) -> String {
+    let ways = asked.iter().map(|asked| way_of(follower, asked));
+    forms::line(&ways.collect::<Vec<_>>())
+}
+
+fn way_of(follower: &Follower, asked: &WayAsked) -> Option<Way> {
     let forwarder = follower.engine().forwarder();
-    let table = forwarder.and_then(|forwarder| forwarder.table_at(asked.table));
-    let table = table.ok_or_else(|| wrong("no such table".to_owned()))?;
+    let table = forwarder.and_then(|forwarder| forwarder.table_at(asked.table))?;
     let (prefix, neighbour) = super::explain::way(follower, table, asked.to, asked.next_hop);
-    Ok(forms::line(&Way {
+    Some(Way {
         table,
         prefix,
         neighbour,
-    }))
+    })
 }

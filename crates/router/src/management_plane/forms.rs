@@ -51,6 +51,8 @@ pub(crate) enum About {
     Routes { routes: Routes },
     /// Hosts on the ports' links.
     Neighbours { neighbours: Vec<NeighbourRow> },
+    /// Who most of the traffic is, by samples.
+    Hitters { hitters: Box<Hitters> },
     /// Frames that were not forwarded.
     Drops { drops: Vec<DropRow> },
     /// The engine, and how it follows the kernel.
@@ -258,6 +260,42 @@ pub(crate) struct DropRow {
     /// `dropped` or `to the kernel`.
     pub(crate) fate: &'static str,
     pub(crate) frames: u64,
+}
+
+/// Who most of the traffic of the last seconds is, by samples. The first question has samples taken, and
+/// so does each for some seconds.
+#[derive(Debug, Clone, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Hitters {
+    /// The time that samples are of; 0: there are none yet.
+    pub(crate) seconds: f64,
+    /// One frame in so many is a sample now; 0: none yet.
+    pub(crate) every: u32,
+    pub(crate) samples: u64,
+    /// All frames with a packet of IP, estimated.
+    pub(crate) frames_per_second: f64,
+    /// The longest prefixes for destinations of forwarded frames.
+    pub(crate) prefixes: Vec<Hitter>,
+    pub(crate) flows: Vec<Hitter>,
+    pub(crate) sources: Vec<Hitter>,
+    /// Why there are no samples.
+    pub(crate) failed: Option<String>,
+}
+
+/// A prefix, a flow or a source.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Hitter {
+    pub(crate) what: String,
+    /// As many as it had.
+    pub(crate) samples: u64,
+    /// Estimated.
+    pub(crate) frames_per_second: f64,
+    /// The true rate is between these in 95 of 100 cases.
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+    /// Without FCS, estimated.
+    pub(crate) bits_per_second: f64,
 }
 
 /// The engine, and how it follows the kernel.

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
-use super::capture;
+use super::capture::{self, WayAsked};
 use super::config::Allow;
 use super::http;
 use super::metrics::Format;
@@ -47,6 +47,8 @@ pub enum Question {
     Table(node::Asked),
     /// Whether it is healthy and ready, in one piece.
     Health,
+    /// By which ways frames go: a list in JSON, in one piece.
+    Ways(Vec<WayAsked>),
     /// The next piece of an answer.
     More(Pieces),
     /// Somebody wants to take over, who says so in these words and listens there.
@@ -71,6 +73,23 @@ pub enum Place {
     Control(PathBuf),
     /// Metrics, by HTTP, for these.
     Metrics(SocketAddr, Allow),
+}
+
+/// Asks from within the router: for its other threads.
+#[derive(Debug)]
+pub struct Asker {
+    sender: Sender<Asked>,
+    waker: UnixStream,
+}
+
+impl Asker {
+    /// What is answered in one piece.
+    ///
+    /// # Errors
+    /// When the router is stopping.
+    pub fn ask(&self, question: Question) -> io::Result<String> {
+        ask_once(question, &self.sender, &self.waker).map(|piece| piece.text)
+    }
 }
 
 /// The listening sockets and the questions that came in.
@@ -99,6 +118,17 @@ impl Server {
             awake,
             waker,
             socket: None,
+        })
+    }
+
+    /// For a thread of the router that has questions.
+    ///
+    /// # Errors
+    /// When the system has no descriptors left.
+    pub fn asker(&self) -> io::Result<Asker> {
+        Ok(Asker {
+            sender: self.sender.clone(),
+            waker: self.waker.try_clone()?,
         })
     }
 

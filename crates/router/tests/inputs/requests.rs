@@ -106,6 +106,8 @@ impl Answering {
                         said.unwrap_or_else(|error| answers::failed(error).into())
                     }
                     Question::More(rest) => rest,
+                    // No client can ask that.
+                    Question::Ways(_) => String::new().into(),
                     // Its stream is closed, and nobody waits for an answer.
                     Question::TakeOver(..) | Question::Capture(..) => String::new().into(),
                 };

@@ -2,7 +2,7 @@
 
 use fastpath::forward::PUNT_LIMITS_ALLOWED;
 
-use super::{Config, values};
+use super::{Config, sflow, values};
 
 /// A key of the file.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +44,7 @@ const fn key(
 }
 
 /// All of them.
-pub const KEYS: [Key; 29] = [
+pub const KEYS: [Key; 34] = [
     key(
         "ports",
         "",
@@ -253,6 +253,41 @@ pub const KEYS: [Key; 29] = [
         "allowed are 1 to 86400",
         "How long that may take",
         |config| config.drain_limit_seconds.to_string(),
+    ),
+    key(
+        "sflow.collector",
+        "",
+        sflow::COLLECTOR_ALLOWED,
+        "Where samples are sent as sFlow version 5, by UDP",
+        |config| quoted(&config.sflow.collector.to_string()),
+    ),
+    key(
+        "sflow.agent",
+        "",
+        sflow::AGENT_ALLOWED,
+        "The address by which the collector knows this router",
+        |config| quoted(&config.sflow.agent.to_string()),
+    ),
+    key(
+        "sflow.sampling",
+        "frames",
+        "allowed are 1 to 16777216",
+        "One frame in so many is a sample",
+        |config| config.sflow.sampling.to_string(),
+    ),
+    key(
+        "sflow.polling-seconds",
+        "seconds",
+        "allowed are 0 (never) to 3600",
+        "Time between two samples of an interface's counters",
+        |config| config.sflow.polling_seconds.to_string(),
+    ),
+    key(
+        "sflow.discards",
+        "frames a second",
+        "allowed are 0 to 10000",
+        "Discarded frames that are told, at most",
+        |config| config.sflow.discards.to_string(),
     ),
 ];
 

@@ -5,6 +5,7 @@
 
 mod drain;
 mod keys;
+mod sflow;
 mod values;
 
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ use crate::engine::{EngineKind, Require, SocketOptions};
 
 pub use self::drain::Routing;
 pub use self::keys::{KEYS, Key};
+pub use self::sflow::Sflow;
 pub use self::values::{Allow, InstanceName, Metrics, Stale};
 
 /// A configuration; [`Config::check`] says what no single key can.
@@ -95,6 +97,8 @@ pub struct Config {
     pub drain_quiet_seconds: u32,
     /// `drain-limit-seconds`: how long that may take (default 60).
     pub drain_limit_seconds: u32,
+    /// `[sflow]`: what is sent to a collector (default nothing).
+    pub sflow: Sflow,
 }
 
 impl Default for Config {
@@ -130,6 +134,7 @@ impl Default for Config {
             drain_below_frames: 100,
             drain_quiet_seconds: 3,
             drain_limit_seconds: 60,
+            sflow: Sflow::default(),
         }
     }
 }
@@ -204,7 +209,10 @@ impl Config {
         })?;
         config.check().map_err(|what| {
             let key = what.split([':', ' ']).next().unwrap_or_default();
-            let line = text.lines().position(|line| line.starts_with(key));
+            // In its table, or with that in front.
+            let short = key.split_once('.').map_or(key, |(_, short)| short);
+            let has = |line: &str| line.starts_with(key) || line.starts_with(short);
+            let line = text.lines().position(has);
             error(line.map_or(1, |before| before + 1), what)
         })?;
         Ok(config)
@@ -257,6 +265,7 @@ impl Config {
             ));
         }
         self.check_drain()?;
+        self.sflow.check()?;
         if self.busy_poll && self.engine != EngineKind::AfXdp {
             return Err(
                 "busy-poll = true: only workers of engine = \"af-xdp\" poll; choose it or leave \
@@ -298,7 +307,12 @@ fn explained(text: &str, at: usize, message: &str) -> String {
     let Some((key, value)) = assignment.map(|(key, value)| (key.trim(), value.trim())) else {
         return format!("{message}; a line is KEY = VALUE");
     };
-    if let Some(Key { allowed, .. }) = KEYS.iter().find(|known| known.name == key) {
+    let table = text[..at].lines().rev().find_map(|line| {
+        let name = line.trim().strip_prefix('[')?.strip_suffix(']')?;
+        name.chars().all(char::is_alphanumeric).then_some(name)
+    });
+    let whole = table.map_or_else(|| key.to_owned(), |table| format!("{table}.{key}"));
+    if let Some(Key { allowed, .. }) = KEYS.iter().find(|known| known.name == whole) {
         // Which word is unknown, the value shows.
         let said = if message.starts_with("unknown variant") || message == *allowed {
             String::new()

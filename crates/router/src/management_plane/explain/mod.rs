@@ -23,6 +23,7 @@ use fib::next_hop::Kind;
 
 pub use form::{Explained, PacketSeen};
 pub use packet::read as packet_seen;
+pub(crate) use packet::{Flow, flow_of};
 pub use question::{Question, bytes_of, hexadecimal};
 
 use self::form::{Because, FrameSeen, Kernel, Rewrite, SCHEMA};

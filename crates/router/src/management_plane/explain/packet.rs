@@ -184,6 +184,31 @@ impl From<Packet> for PacketSeen {
     }
 }
 
+/// A packet's flow, and the tag of its frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Flow {
+    pub(crate) from: IpAddr,
+    pub(crate) to: IpAddr,
+    pub(crate) protocol: u8,
+    pub(crate) ports: Option<(u16, u16)>,
+    /// Tag control information.
+    pub(crate) tag: Option<u16>,
+}
+
+/// Reads the flow in a frame; none where there is no packet of IP.
+pub(crate) fn flow_of(frame: &[u8]) -> Option<Flow> {
+    let seen = see(frame);
+    let packet = seen.ip?;
+    let tag = frame.get(14..16).filter(|_| seen.vlan.is_some());
+    Some(Flow {
+        from: packet.from,
+        to: packet.to,
+        protocol: packet.protocol,
+        ports: packet.ports,
+        tag: tag.map(|tag| u16::from_be_bytes([tag[0], tag[1]])),
+    })
+}
+
 /// Reads a frame: the identifier of its VLAN, its destination, its packet.
 pub fn read(frame: &[u8]) -> (Option<u16>, Option<(IpAddr, PacketSeen)>) {
     let seen = see(frame);

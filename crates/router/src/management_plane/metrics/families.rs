@@ -98,6 +98,11 @@ families! {
         "1: the latest comparison with the kernel found no difference";
     VERIFY_DIFFERENT = "corelane_verify_different", Gauge, "Answers that differed in it";
     VERIFY_COMPARED = "corelane_verify_compared", Gauge, "Answers compared in it";
+    SAMPLES = "corelane_samples", Counter, "Samples of frames that were read";
+    SAMPLES_LOST = "corelane_samples_lost", Counter, "Samples that found no room";
+    SFLOW_DATAGRAMS = "corelane_sflow_datagrams", Counter, "Datagrams sent to a collector of sFlow";
+    SFLOW_FAILED = "corelane_sflow_failed_datagrams", Counter,
+        "Datagrams for it that the system refused to send";
     PROCESS_CPU = "process_cpu_seconds", Counter,
         "Time of cores that the process has used, without the packet programs in the kernel";
     PROCESS_RESIDENT = "process_resident_memory_bytes", Gauge, "Resident memory of the process";

@@ -7,6 +7,7 @@ mod process;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use fastpath::forward::{LinkCount, PortCount};
 
@@ -18,6 +19,7 @@ use crate::control_plane::digest::Digest;
 use crate::control_plane::follower::Follower;
 use crate::control_plane::model::LinkKind;
 use crate::engine::Counters;
+use crate::samples::Counts;
 
 /// Whether traffic may come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -35,6 +37,7 @@ pub fn page(
     follower: &Follower,
     counters: &Arc<Counters>,
     fitness: Fitness,
+    sampled: &Counts,
     format: Format,
 ) -> Pieces {
     let mut page = Page {
@@ -51,6 +54,7 @@ pub fn page(
         page.single(families::VERIFY_DIFFERENT, result.different as f64);
         page.single(families::VERIFY_COMPARED, result.compared as f64);
     }
+    samples(sampled, &mut page);
     process::write(&mut page);
     page.text.push_str("# EOF\n");
     page.pieces.text(page.text);
@@ -68,6 +72,18 @@ fn state(follower: &Follower, fitness: Fitness, page: &mut Page) {
     page.single(families::READY, flag(fitness.ready));
     page.single(families::HEALTHY, flag(fitness.healthy));
     page.single(families::DRAINING, flag(fitness.draining));
+}
+
+fn samples(counts: &Counts, page: &mut Page) {
+    let all = [
+        (families::SAMPLES, &counts.read),
+        (families::SAMPLES_LOST, &counts.lost),
+        (families::SFLOW_DATAGRAMS, &counts.datagrams),
+        (families::SFLOW_FAILED, &counts.failed),
+    ];
+    for (family, count) in all {
+        page.single(family, count.load(Ordering::Relaxed) as f64);
+    }
 }
 
 /// Picks one figure of a port.
