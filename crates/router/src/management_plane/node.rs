@@ -4,14 +4,17 @@
 //! First each says a [`Node`], with the digests of its tables. Of a table that differs each says the
 //! digests of its [`Ranges`]; of ranges that differ, the routes themselves ([`Listed`]).
 
+mod asked;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::str::FromStr;
 use std::time::SystemTime;
 
 use fib::{IpPrefix, Prefix};
 use serde::{Deserialize, Serialize};
 
+pub use self::asked::Asked;
+use self::asked::What;
 use super::forms;
 use super::metrics::Fitness;
 use super::pieces::Pieces;
@@ -163,84 +166,6 @@ pub struct Listed {
     pub schema: String,
     /// By prefix: what the route says.
     pub routes: BTreeMap<String, String>,
-}
-
-/// What somebody wants to know of a table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
-    table: u32,
-    family: Addresses,
-    what: What,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum What {
-    Ranges(By),
-    Routes(Vec<usize>),
-}
-
-impl Asked {
-    /// The digests of the ranges of a table.
-    pub fn ranges(table: u32, family: Addresses, by: By) -> Self {
-        let what = What::Ranges(by);
-        Self {
-            table,
-            family,
-            what,
-        }
-    }
-
-    /// The routes of these ranges, of which there are [`LISTED_AT_ONCE`] at most.
-    pub fn routes(table: u32, family: Addresses, ranges: Vec<usize>) -> Self {
-        let what = What::Routes(ranges);
-        Self {
-            table,
-            family,
-            what,
-        }
-    }
-
-    /// As the path of a request.
-    pub fn path(&self) -> String {
-        let (table, family) = (self.table, self.family.name());
-        let what = match &self.what {
-            What::Ranges(by) => by.name().to_owned(),
-            What::Routes(ranges) => {
-                let ranges: Vec<String> = ranges.iter().map(ToString::to_string).collect();
-                format!("routes/{}", ranges.join(","))
-            }
-        };
-        format!("/node/{table}/{family}/{what}")
-    }
-}
-
-impl FromStr for Asked {
-    type Err = ();
-
-    /// The other way.
-    fn from_str(path: &str) -> Result<Self, ()> {
-        let words: Vec<&str> = path.split('/').collect();
-        let ["", "node", table, family, what @ ..] = words.as_slice() else {
-            return Err(());
-        };
-        let table = table.parse().map_err(|_| ())?;
-        let families = [Addresses::Ipv4, Addresses::Ipv6];
-        let family = families.into_iter().find(|known| known.name() == *family);
-        let family = family.ok_or(())?;
-        match what {
-            ["prefixes"] => Ok(Self::ranges(table, family, By::Prefixes)),
-            ["ways"] => Ok(Self::ranges(table, family, By::Ways)),
-            ["routes", ranges] => {
-                let ranges = ranges.split(',').map(str::parse::<usize>);
-                let ranges: Vec<usize> = ranges.collect::<Result<_, _>>().map_err(|_| ())?;
-                let fits = ranges.len() <= LISTED_AT_ONCE;
-                let known = ranges.iter().all(|&range| range < RANGES);
-                let asked = Self::routes(table, family, ranges);
-                (fits && known).then_some(asked).ok_or(())
-            }
-            _ => Err(()),
-        }
-    }
 }
 
 /// What a router says of itself.
