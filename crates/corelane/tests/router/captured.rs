@@ -1,145 +1,16 @@
 //! `corelane capture`: every frame with what became of it, and a router that is as before when the
 //! capture ends, however it ends.
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use router::management_plane::explain::bytes_of;
 use serde_json::Value;
 
-use super::explained::roads;
+use super::captures::{Recorded, recorded};
 use super::lab::{Lab, Router, Socket, is_root, text, wait_for};
 use super::raw::Wires;
+use super::roads::{LEFT, frame_of, narrow, roads};
 use crate::schemas::assert_is;
-
-/// A capture under way.
-struct Capture {
-    child: Child,
-    said: BufReader<ChildStderr>,
-    /// What it said when frames were shown.
-    begun: String,
-}
-
-impl Socket {
-    pub(super) fn capture(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_corelane"));
-        command.arg("capture").args(words).arg("--run-directory");
-        command.arg(&self.0).stdin(Stdio::null());
-        command
-    }
-
-    /// Begins one, and waits until frames are shown.
-    fn captures(&self, words: &[&str]) -> Capture {
-        let mut command = self.capture(words);
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let mut said = BufReader::new(child.stderr.take().unwrap());
-        let mut begun = String::new();
-        said.read_line(&mut begun).unwrap();
-        assert!(begun.starts_with("capturing on "), "{begun}");
-        Capture { child, said, begun }
-    }
-
-    /// What it says of a capture that cannot be.
-    fn captures_not(&self, words: &[&str]) -> (Option<i32>, String) {
-        let output = self.capture(words).output().unwrap();
-        (output.status.code(), text(&output))
-    }
-}
-
-impl Capture {
-    fn signal(&self, signal: libc::c_int) {
-        // SAFETY: no pointers; the child has not been waited for, so the number is still its own.
-        unsafe { libc::kill(self.child.id().cast_signed(), signal) };
-    }
-
-    /// Its end: exit code, what it printed, what it said.
-    fn end(mut self) -> (Option<i32>, String, String) {
-        let (mut out, mut said) = (String::new(), String::new());
-        let mut stdout = self.child.stdout.take().unwrap();
-        stdout.read_to_string(&mut out).unwrap();
-        self.said.read_to_string(&mut said).unwrap();
-        (self.child.wait().unwrap().code(), out, said)
-    }
-}
-
-/// A frame of a pcapng file.
-#[derive(Debug, PartialEq, Eq)]
-struct Recorded {
-    port: String,
-    bytes: Vec<u8>,
-    comment: String,
-}
-
-impl Recorded {
-    /// The value behind `name=` in its comment.
-    fn value(&self, name: &str) -> Option<&str> {
-        let mut words = self.comment.split(' ');
-        words.find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
-    }
-}
-
-/// Reads a file block by block; knows nothing of how it was written.
-fn recorded(file: &[u8]) -> Vec<Recorded> {
-    let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap()) as usize;
-    let options = |mut at: usize| {
-        let mut all = Vec::new();
-        while word(at) != 0 {
-            let (code, length) = (word(at) & 0xffff, word(at) >> 16);
-            all.push((code, file[at + 4..at + 4 + length].to_vec()));
-            at += 4 + length.next_multiple_of(4);
-        }
-        all
-    };
-    let text = |options: &[(usize, Vec<u8>)], code| {
-        let found = options.iter().find(|(other, _)| *other == code);
-        String::from_utf8(found.unwrap().1.clone()).unwrap()
-    };
-    let (mut at, mut ports, mut frames) = (0, Vec::new(), Vec::new());
-    while at < file.len() {
-        let (kind, length) = (word(at), word(at + 4));
-        assert_eq!(word(at + length - 4), length, "both lengths of a block");
-        match kind {
-            0x0a0d_0d0a => assert_eq!(word(at + 8), 0x1a2b_3c4d),
-            1 => ports.push(text(&options(at + 16), 2)),
-            6 => {
-                let kept = word(at + 20);
-                let options = options(at + 28 + kept.next_multiple_of(4));
-                frames.push(Recorded {
-                    port: ports[word(at + 8)].clone(),
-                    bytes: file[at + 28..at + 28 + kept].to_vec(),
-                    comment: text(&options, 1),
-                });
-            }
-            other => panic!("block {other:#x}"),
-        }
-        at += length;
-    }
-    frames
-}
-
-/// Packets by port r0, and the reason for which each is left.
-const LEFT: [(&[&str], &str); 16] = [
-    (&["192.0.2.1"], "no-route"),
-    (&["10.0.0.1"], "local"),
-    (&["198.51.100.1"], "unreachable"),
-    (&["198.51.100.2"], "prohibit"),
-    (&["198.51.100.3"], "blackhole"),
-    (&["198.51.100.4"], "punt"),
-    (&["10.1.0.77"], "unresolved"),
-    (&["203.0.113.9", "--ttl", "1"], "ipv4-time-to-live"),
-    (&["203.0.113.9", "--length", "1450"], "too-big"),
-    (
-        &["203.0.113.9", "--from", "127.0.0.1"],
-        "ipv4-source-martian",
-    ),
-    (&["127.0.0.1"], "ipv4-destination-martian"),
-    (&["224.0.0.5"], "ipv4-group"),
-    (&["203.0.113.9", "--from", "10.1.0.1"], "unverified-source"),
-    (&["2001:db8:1::2", "--ttl", "1"], "ipv6-hop-limit"),
-    (&["2001:db8:77::1"], "no-route"),
-    (&["ff05::2"], "ipv6-group"),
-];
 
 /// What else is sent: frames that are broken, by what is changed in a good one.
 const BROKEN: [(usize, u8, &str); 6] = [
@@ -151,16 +22,9 @@ const BROKEN: [(usize, u8, &str); 6] = [
     (24, 0xee, "ipv4-checksum"),
 ];
 
-/// The frame that an explanation is of.
-fn frame_of(router: &Socket, words: &[&str]) -> Vec<u8> {
-    let told = router.explained(&[words, &["--port", "r0"]].concat());
-    bytes_of(told["frame"]["bytes"].as_str().unwrap()).unwrap()
-}
-
 fn reasons_are_captured(engine: &str) {
     let lab = Lab::new();
-    // So that a frame that the link in carries is longer than that out takes.
-    lab.r.ip("link set r1 mtu 1400").unwrap();
+    narrow(&lab);
     let router = lab.run(
         &["r0", "r1"],
         &["--engine", engine, "--punt-limits", "none"],

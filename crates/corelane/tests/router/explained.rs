@@ -8,8 +8,9 @@ use router::management_plane::config::InstanceName;
 use router::management_plane::explain::{Question, hexadecimal};
 use serde_json::Value;
 
-use super::lab::{Lab, Router, Socket, is_root, text, wait_for};
+use super::lab::{Lab, Socket, is_root, text, wait_for};
 use super::raw::{self, Wires};
+use super::roads::{LEFT, narrow, roads};
 use crate::schemas::assert_is;
 
 impl Socket {
@@ -72,28 +73,13 @@ impl Socket {
     }
 }
 
-/// Routes of every kind behind b, whose neighbour is known.
-pub(super) fn roads(lab: &Lab, router: &Router) {
-    for route in [
-        "203.0.113.0/24 via 10.1.0.2",
-        "unreachable 198.51.100.1/32",
-        "prohibit 198.51.100.2/32",
-        "blackhole 198.51.100.3/32",
-        "198.51.100.4/32 dev lo",
-        "198.51.100.8/29 nexthop via 10.1.0.2 weight 1 nexthop via 10.0.0.2 weight 1",
-    ] {
-        lab.r.ip(format!("route add {route}")).unwrap();
-    }
-    lab.wait_for_fast_path(router, &["10.1.0.2", "2001:db8:1::2"]);
-    wait_for("the routes", 10, || router.is_equal());
-}
-
 fn reason_of(value: &Value) -> &str {
     value["reason"]["name"].as_str().unwrap_or_default()
 }
 
 fn reasons_have_their_explanation(engine: &str) {
     let lab = Lab::new();
+    narrow(&lab);
     let router = lab.run(&["r0", "r1"], &["--engine", engine]);
     roads(&lab, &router);
     let before = router.counted_of_us();
@@ -111,27 +97,7 @@ fn reasons_have_their_explanation(engine: &str) {
     assert_eq!(way["next_hop"]["neighbour"], "10.1.0.2", "{way}");
     assert_eq!(way["rewrite"]["ttl"], 63, "{way}");
     assert_eq!(way["kernel"]["gateway"], "10.1.0.2", "{way}");
-    for (words, reason) in [
-        (&["192.0.2.1"][..], "no-route"),
-        (&["10.0.0.1"], "local"),
-        (&["198.51.100.1"], "unreachable"),
-        (&["198.51.100.2"], "prohibit"),
-        (&["198.51.100.3"], "blackhole"),
-        (&["198.51.100.4"], "punt"),
-        (&["10.1.0.77"], "unresolved"),
-        (&["203.0.113.9", "--ttl", "1"], "ipv4-time-to-live"),
-        (&["203.0.113.9", "--length", "1501"], "too-big"),
-        (
-            &["203.0.113.9", "--from", "127.0.0.1"],
-            "ipv4-source-martian",
-        ),
-        (&["127.0.0.1"], "ipv4-destination-martian"),
-        (&["224.0.0.5"], "ipv4-group"),
-        (&["203.0.113.9", "--from", "10.1.0.1"], "unverified-source"),
-        (&["2001:db8:1::2", "--ttl", "1"], "ipv6-hop-limit"),
-        (&["2001:db8:77::1"], "no-route"),
-        (&["ff05::2"], "ipv6-group"),
-    ] {
+    for (words, reason) in LEFT {
         let value = to(words);
         assert_eq!(reason_of(&value), reason, "{engine} {words:?}: {value}");
         assert_ne!(value["reason"]["decided_by"], "", "{value}");

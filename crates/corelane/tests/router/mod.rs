@@ -3,6 +3,7 @@
 //! says so and passes.
 
 mod captured;
+mod captures;
 mod changes;
 #[path = "../../../router/tests/held.rs"]
 mod held;
@@ -41,6 +42,7 @@ mod package;
 mod policy;
 mod protocols;
 mod raw;
+mod roads;
 mod sampled;
 mod segments;
 mod service;

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::explained::roads;
 use super::lab::{Lab, Router, is_root, text, wait_for};
 use super::raw::{Wires, ipv4};
+use super::roads::roads;
 use crate::schemas::assert_is;
 
 /// Where the collector is: host b.
