@@ -20,6 +20,7 @@ use self::decision::{Decision, Patience};
 use crate::common::{Outcome, answer};
 use crate::drain::{Told, routing};
 use crate::show::Named;
+use crate::values::time;
 
 /// A router that has not answered for so long is not ready; health itself waits as long.
 const SILENCE: Duration = Duration::from_secs(2);
@@ -36,12 +37,11 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     told: Told,
     /// Seconds between two looks, 0.1 to 3600
-    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = crate::top::interval)]
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = time(0.1, 3600.0))]
     interval: Duration,
     /// Announce when it has been ready for so long
-    #[arg(long, value_name = "SECONDS", default_value_t = 10,
-        value_parser = clap::value_parser!(u32).range(..=86400))]
-    after: u32,
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = time(0.0, 86400.0))]
+    after: Duration,
     /// Withdraw when so many looks in a row say that it is not ready
     #[arg(long, value_name = "N", default_value_t = 1,
         value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     }
     let mut decision = Decision::new(Patience {
         looks: arguments.looks,
-        after: Duration::from_secs(arguments.after.into()),
+        after: arguments.after,
     });
     let mut failed = String::new();
     while let Some(seen) = next(&looks, arguments.interval + SILENCE) {

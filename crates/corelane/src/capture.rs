@@ -28,6 +28,7 @@ use self::output::Output;
 use self::ways::Ways;
 use crate::common::Outcome;
 use crate::show::Which;
+use crate::values::size;
 
 /// Show frames off the fast path, and what the router made of each
 ///
@@ -49,16 +50,16 @@ pub(crate) struct Arguments {
     /// Only frames that were forwarded, or left for a reason that is given
     #[arg(long)]
     forwarded: bool,
-    /// Only frames that came by this port, or another that is given so
-    #[arg(long = "port", value_name = "NAME")]
+    /// Only frames that came by these ports: separated by commas, or each with a --port of its own
+    #[arg(long = "port", value_name = "NAME,...", value_delimiter = ',')]
     ports: Vec<String>,
     /// End after N frames
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Keep so many bytes of each
-    #[arg(long, value_name = "BYTES", default_value_t = 256,
-          value_parser = clap::value_parser!(u16).range(64..=i64::from(LONGEST_SNAP)))]
-    snap: u16,
+    #[arg(long, value_name = "BYTES", default_value = "256",
+          value_parser = size(64, u64::from(LONGEST_SNAP), 1))]
+    snap: u64,
     /// Look at one frame in N, by chance, of all that come
     #[arg(long, value_name = "1:N", default_value = "1:1", value_parser = sample)]
     sample: u32,
@@ -119,7 +120,7 @@ fn request(arguments: &Arguments, filter: Option<&Filter>) -> Request {
         forwarded: all || arguments.forwarded,
         ports: arguments.ports.clone(),
         every: arguments.sample,
-        snap: arguments.snap,
+        snap: arguments.snap as u16,
         filter: filter.map(|filter| {
             let instructions = filter.instructions().iter();
             instructions

@@ -38,14 +38,17 @@ pub(crate) fn answer(yes: bool) -> ExitCode {
     }
 }
 
+/// Where a verb's help has the options of every verb: below its own.
+const LAST: usize = 900;
+
 /// How much is said beside the result: options of every verb.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Talk {
     /// Say errors alone: no progress, no hints
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    #[arg(short, long, global = true, conflicts_with = "verbose", display_order = LAST)]
     quiet: bool,
     /// Say each step that is done
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, display_order = LAST)]
     verbose: bool,
 }
 
@@ -105,14 +108,21 @@ impl Json {
     }
 }
 
-/// Options of every command that measures; flatten them into the verb's own arguments.
+/// Where a result and its report go; flatten it into the arguments of a verb.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct ResultOptions {
+pub(crate) struct Written {
     #[command(flatten)]
     pub(crate) json: Json,
     /// Write the report as one web page to FILE
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+}
+
+/// Options of every command that measures; flatten them into the verb's own arguments.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct ResultOptions {
+    #[command(flatten)]
+    pub(crate) written: Written,
     /// Measure less: shorter and fewer trials
     #[arg(long)]
     pub(crate) quick: bool,
@@ -121,7 +131,17 @@ pub(crate) struct ResultOptions {
     pub(crate) seed: u64,
 }
 
-impl ResultOptions {
+/// A result of earlier that is shown again; flatten it into a verb's `report`.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Stored {
+    /// What --json wrote
+    #[arg(value_name = "FILE")]
+    pub(crate) stored: PathBuf,
+    #[command(flatten)]
+    pub(crate) written: Written,
+}
+
+impl Written {
     /// Prints the report and writes the files asked for.
     pub(crate) fn deliver<T: Serialize + ?Sized>(&self, document: &Document, raw: &T) -> Outcome {
         self.json
@@ -194,7 +214,8 @@ pub(crate) fn exit_code(outcome: Outcome) -> ExitCode {
                 eprintln!("  because: {reason}");
                 cause = reason.source();
             }
-            ExitCode::from(if error.is::<Interrupted>() {
+            // Whatever else an interrupted measurement says of its end.
+            ExitCode::from(if error.is::<Interrupted>() || host::interrupted() {
                 INTERRUPTED
             } else {
                 FAILED

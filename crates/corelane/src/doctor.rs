@@ -21,8 +21,8 @@ const SCHEMA: &str = "corelane-doctor/2";
 /// moment, forwarding nothing. On some cards that resets the link. Exit code 0 whatever is found.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Try this interface as a port; once for each
-    #[arg(long = "port", value_name = "INTERFACE")]
+    /// Try these interfaces as ports: separated by commas, or each with a --port of its own
+    #[arg(long = "port", value_name = "INTERFACE,...", value_delimiter = ',')]
     ports: Vec<String>,
     #[command(flatten)]
     json: Json,

@@ -15,6 +15,7 @@ use self::ask::{Host, ask};
 pub(crate) use self::view::Fleet;
 use crate::common::{Json, Outcome, answer, print};
 use crate::top::Screen;
+use crate::values::time;
 
 /// Compare running routers: health, version, rates, routes
 ///
@@ -34,7 +35,7 @@ pub(crate) struct Arguments {
     prefixes: bool,
     /// Seconds between two looks, 0.1 to 3600
     #[arg(long, value_name = "SECONDS", default_value = "1",
-        value_parser = crate::top::interval)]
+        value_parser = time(0.1, 3600.0))]
     interval: Duration,
     /// Look again and again, until Ctrl-C, or q on a terminal
     #[arg(long, conflicts_with = "file")]

@@ -9,12 +9,14 @@ use fleetlab::event::Event;
 use fleetlab::forecast::{Group, Question};
 use fleetlab::measure::{MOST_NODES, Options, measure};
 use fleetlab::page::document;
+use fleetlab::result::{FleetLab, SCHEMA};
 use fleetlab::spread::Spreader;
 use host::cleanup;
 use host::environment::Environment;
 use router::engine::EngineKind;
 
-use crate::common::{self, Json, Outcome, ResultOptions};
+use crate::common::{self, Json, Outcome, ResultOptions, Stored};
+use crate::values::{frames_per_second, time};
 
 /// Measure what happens to traffic when something happens to a router
 #[derive(clap::Args)]
@@ -27,6 +29,8 @@ pub(crate) struct Arguments {
 enum Verb {
     Fleet(Fleet),
     Forecast(Forecast),
+    /// Show a result made earlier again
+    Report(Stored),
 }
 
 /// Measure what each event of a fleet costs: frames lost, outage, flows moved
@@ -53,12 +57,11 @@ struct Fleet {
         value_parser = clap::value_parser!(u16).range(8..=4096))]
     flows: u16,
     /// Frames a second, all flows together
-    #[arg(long, value_name = "N", default_value_t = 6400,
-        value_parser = clap::value_parser!(u32).range(100..=50_000))]
+    #[arg(long, value_name = "RATE", default_value = "6400", value_parser = rate)]
     rate: u32,
     /// How long traffic is watched after an event [default: 2; with --quick: 1]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
-    seconds: Option<u64>,
+    #[arg(long, value_name = "SECONDS", value_parser = time(1.0, 3600.0))]
+    seconds: Option<Duration>,
     /// What speaks BGP and BFD: bird, frr
     #[arg(long, value_name = "NAME", default_value_t = Kind::Bird)]
     daemon: Kind,
@@ -84,10 +87,10 @@ struct Fleet {
 struct Forecast {
     /// Frames a second that one router forwards without loss, as corelane test throughput measures
     /// it: 5.72M
-    #[arg(long, value_name = "RATE", value_parser = rate)]
+    #[arg(long, value_name = "RATE", value_parser = frames_per_second)]
     rate: f64,
     /// Frames a second that the fleet must carry
-    #[arg(long, value_name = "RATE", value_parser = rate)]
+    #[arg(long, value_name = "RATE", value_parser = frames_per_second)]
     load: Option<f64>,
     /// Most routers
     #[arg(long, value_name = "N", default_value_t = 8,
@@ -114,11 +117,24 @@ struct Forecast {
     json: Json,
 }
 
+fn rate(text: &str) -> Result<u32, String> {
+    let rate = frames_per_second(text)?;
+    if (100.0..=50_000.0).contains(&rate) {
+        Ok(rate as u32)
+    } else {
+        Err("allowed are 100 to 50000 frames a second".to_owned())
+    }
+}
+
 /// Runs the verb.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     match &arguments.verb {
         Verb::Fleet(arguments) => fleet(arguments),
         Verb::Forecast(arguments) => forecast(arguments),
+        Verb::Report(of) => {
+            let found: FleetLab = report::json::read(&of.stored, SCHEMA)?;
+            of.written.deliver(&document(&found), &found)
+        }
     }
 }
 
@@ -160,19 +176,6 @@ fn forecast(arguments: &Forecast) -> Outcome {
     ))
 }
 
-/// Frames a second, like `950k` or `5.72M`.
-fn rate(text: &str) -> Result<f64, String> {
-    let (number, factor) = match text.strip_suffix(['k', 'M', 'G']) {
-        Some(number) if text.ends_with('k') => (number, 1e3),
-        Some(number) if text.ends_with('M') => (number, 1e6),
-        Some(number) => (number, 1e9),
-        None => (text, 1.0),
-    };
-    let rate = number.parse::<f64>().ok().map(|number| number * factor);
-    rate.filter(|rate| rate.is_finite() && *rate >= 1.0)
-        .ok_or_else(|| format!("\"{text}\" is no rate: write frames a second like 950k or 5.72M"))
-}
-
 fn fleet(fleet: &Fleet) -> Outcome {
     cleanup::on_signal()?;
     let results = &fleet.results;
@@ -192,10 +195,10 @@ fn fleet(fleet: &Fleet) -> Outcome {
         beside_kernel: fleet.beside_kernel,
         resilient: fleet.resilient,
         engine: fleet.engine.map(|engine| engine.name().to_owned()),
-        watch: Duration::from_secs(fleet.seconds.unwrap_or(seconds)),
+        watch: fleet.seconds.unwrap_or(Duration::from_secs(seconds)),
         seed: results.seed,
     };
     let environment = Environment::read(env!("CARGO_PKG_VERSION"), results.seed);
     let found = measure(&options, environment)?;
-    results.deliver(&document(&found), &found)
+    results.written.deliver(&document(&found), &found)
 }

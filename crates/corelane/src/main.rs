@@ -23,6 +23,7 @@ mod test;
 mod top;
 mod trace;
 mod tune;
+mod values;
 mod verify;
 
 use std::process::ExitCode;
@@ -55,6 +56,7 @@ enum Verb {
     Explain(explain::Arguments),
     Fleet(fleet::Arguments),
     Health(health::Arguments),
+    Help(help::Arguments),
     Lab(lab::Arguments),
     Manual(installed::Manual),
     Planes(planes::Arguments),
@@ -64,11 +66,10 @@ enum Verb {
     Study(study::Arguments),
     Test(test::Arguments),
     Top(top::Arguments),
-    Verify(verify::Arguments),
     Trace(trace::Arguments),
     Tune(tune::Arguments),
-    Help(help::Arguments),
     Undrain(drain::Undrain),
+    Verify(verify::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -83,6 +84,7 @@ fn main() -> ExitCode {
         Verb::Explain(arguments) => explain::run(&arguments),
         Verb::Fleet(arguments) => fleet::run(&arguments),
         Verb::Health(arguments) => health::run(&arguments),
+        Verb::Help(arguments) => help::run(&arguments),
         Verb::Lab(arguments) => lab::run(&arguments),
         Verb::Manual(arguments) => installed::manual(&arguments),
         Verb::Planes(arguments) => planes::run(&arguments),
@@ -92,11 +94,10 @@ fn main() -> ExitCode {
         Verb::Study(arguments) => study::run(&arguments),
         Verb::Test(arguments) => test::run(&arguments),
         Verb::Top(arguments) => top::run(&arguments),
-        Verb::Verify(arguments) => verify::run(&arguments),
         Verb::Trace(arguments) => trace::run(&arguments),
         Verb::Tune(arguments) => tune::run(&arguments),
-        Verb::Help(arguments) => help::run(&arguments),
         Verb::Undrain(arguments) => drain::undrain(&arguments),
+        Verb::Verify(arguments) => verify::run(&arguments),
     })
 }
 

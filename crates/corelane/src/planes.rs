@@ -1,7 +1,6 @@
 //! `corelane planes`: user and management plane on one kernel and on several, who disturbs whom.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use agent::protocol::UserPlaneMode;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -15,9 +14,10 @@ use planes::routes::Origin;
 use planes::{guest, page};
 use report::Progress;
 
-use crate::common::{Outcome, ResultOptions, answer, print};
+use crate::common::{Outcome, ResultOptions, Stored, answer, print};
+use crate::values::{bits_per_second, nanoseconds};
 
-/// Compares SMP (free, divided, bound, partitioned) and AMP: same planes, same load, one table
+/// Compare SMP (free, divided, bound, partitioned) and AMP: same planes, same load, one table
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
@@ -57,13 +57,13 @@ const EXAMPLES: &str = "Examples:
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Says which deployment meets these requirements, with the figures behind it
+    /// Say which deployment meets these requirements, with the figures behind it
     Advise(Advise),
-    /// Shows a run made earlier again
+    /// Show a run made earlier again
     Report(Report),
 }
 
-/// Says which deployment meets these requirements while both planes work
+/// Say which deployment meets these requirements while both planes work
 #[derive(Debug, clap::Args)]
 struct Advise {
     /// Take the figures of this run (`corelane planes --json FILE`) instead of measuring with
@@ -71,7 +71,7 @@ struct Advise {
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
     /// Least rate of the user plane, payload bits a second: 200M, 1.5G
-    #[arg(long, value_name = "RATE", value_parser = rate)]
+    #[arg(long, value_name = "RATE", value_parser = bits_per_second)]
     user_plane_rate: Option<f64>,
     /// Largest jitter of the user plane: 50us, 1ms
     #[arg(long, value_name = "TIME", value_parser = nanoseconds)]
@@ -89,46 +89,11 @@ struct Advise {
 
 #[derive(Debug, clap::Args)]
 struct Report {
-    /// The JSON of a run
-    file: PathBuf,
+    #[command(flatten)]
+    of: Stored,
     /// Print the tables as Markdown
     #[arg(long)]
     markdown: bool,
-    /// Write the report as one web page to FILE
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
-}
-
-/// A number with a prefix of the hundreds: `200M`, `1.5G`, with or without `bit/s`.
-fn rate(text: &str) -> Result<f64, String> {
-    quantity(
-        text.trim_end_matches("bit/s"),
-        &[("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0)],
-    )
-    .ok_or_else(|| format!("\"{text}\" is no rate: write bits a second like 200M or 1.5G"))
-}
-
-/// A time with its unit, in nanoseconds.
-fn nanoseconds(text: &str) -> Result<f64, String> {
-    quantity(
-        text,
-        &[
-            ("ns", 1.0),
-            ("us", 1e3),
-            ("µs", 1e3),
-            ("ms", 1e6),
-            ("s", 1e9),
-        ],
-    )
-    .ok_or_else(|| format!("\"{text}\" is no time: write a number with its unit like 50us or 30ms"))
-}
-
-fn quantity(text: &str, units: &[(&str, f64)]) -> Option<f64> {
-    let (number, factor) = units
-        .iter()
-        .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)))?;
-    let number: f64 = number.trim().parse().ok()?;
-    (number > 0.0 && number.is_finite()).then_some(number * factor)
 }
 
 /// [`UserPlaneMode`] for options: the guests' program, whose it is, reads none.
@@ -149,10 +114,12 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         None => {
             let comparison = measure(&plan(arguments))?;
             let (results, summary) = (&arguments.results, page::summary(&comparison));
-            if !results.json.is_alone() {
+            if !results.written.json.is_alone() {
                 print(&report::terminal::render(&summary))?;
             }
-            results.write(&page::page(&comparison), &comparison)?;
+            results
+                .written
+                .write(&page::page(&comparison), &comparison)?;
             Ok(answer(true))
         }
     }
@@ -200,16 +167,18 @@ fn give_advice(wanted: &Advise) -> Outcome {
 }
 
 fn show(of: &Report) -> Outcome {
-    let comparison: Comparison = report::json::read(&of.file, SCHEMA)?;
-    if let Some(path) = &of.html {
-        report::html::write(path, &page::page(&comparison))?;
-    }
-    if of.markdown {
-        print(&page::markdown(&comparison))?;
+    let Stored { stored, written } = &of.of;
+    let comparison: Comparison = report::json::read(stored, SCHEMA)?;
+    let text = if of.markdown {
+        page::markdown(&comparison)
     } else {
-        print(&report::terminal::render(&page::summary(&comparison)))?;
+        report::terminal::render(&page::summary(&comparison))
+    };
+    if !written.json.is_alone() {
+        print(&text)?;
     }
-    Ok(ExitCode::SUCCESS)
+    written.write(&page::page(&comparison), &comparison)?;
+    Ok(answer(true))
 }
 
 fn plan(arguments: &Arguments) -> Plan {
@@ -227,7 +196,3 @@ fn plan(arguments: &Arguments) -> Plan {
     plan.routes = arguments.routes_from;
     plan
 }
-
-#[cfg(test)]
-#[path = "../tests/unit/planes.rs"]
-mod tests;

@@ -28,8 +28,8 @@ pub(crate) struct Arguments {
     /// What moves the frames [default: auto]
     #[arg(long, value_name = "ENGINE")]
     engine: Option<EngineKind>,
-    /// Forward between these interfaces; once for each
-    #[arg(long = "port", value_name = "INTERFACE")]
+    /// Forward between these interfaces: separated by commas, or each with a --port of its own
+    #[arg(long = "port", value_name = "INTERFACE,...", value_delimiter = ',')]
     ports: Vec<String>,
     /// How the engine must be attached [default: any]
     #[arg(long, value_name = "MODE")]

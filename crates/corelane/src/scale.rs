@@ -4,6 +4,7 @@ mod ab;
 mod calibrate;
 mod forecasts;
 mod forward;
+mod stored;
 mod suite;
 mod workload;
 
@@ -20,9 +21,10 @@ use scaling::result::ScaleResult;
 use scaling::result::compare::compare;
 use scaling::result::show::document;
 
-use crate::common::{Outcome, ResultOptions, print};
+use crate::common::{Outcome, ResultOptions, Stored, Written, print};
+use crate::values::time;
 
-/// Measures what more cores buy a program, how far, and what stops it
+/// Measure what more cores buy a program, how far, and what stops it
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -47,30 +49,33 @@ const EXAMPLES: &str = "Examples:
   corelane scale workload memory cache
   corelane scale calibrate
   corelane scale forecasts
-  corelane scale compare here.json there.json";
+  corelane scale compare here.json there.json
+  corelane scale report here.json --html here.html";
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Compares two commands: is the second slower than the first?
+    /// Compare two commands: is the second slower than the first?
     Ab(ab::Arguments),
-    /// Lists the workloads that are built in
+    /// List the workloads that are built in
     List,
-    /// Runs built-in workloads by name, or all of them (`all`)
+    /// Run built-in workloads by name, or all of them (`all`)
     Workload(suite::Arguments),
-    /// Sets results of several machines side by side
+    /// Set results of several machines side by side
     Compare {
         /// Results written with `--json`
         #[arg(required = true, num_args = 2.., value_name = "FILE")]
         files: Vec<PathBuf>,
         #[command(flatten)]
-        results: ResultOptions,
+        written: Written,
     },
-    /// Shows the forecasts kept by `--forecast`, and how they came out
+    /// Show the forecasts kept by `--forecast`, and how they came out
     Forecasts {
         #[command(flatten)]
-        results: ResultOptions,
+        written: Written,
     },
-    /// Measures loads whose scaling is known: the instrument's own test
+    /// Show a result made earlier again: of a sweep, of `ab`, `workload` or `calibrate`
+    Report(Stored),
+    /// Measure loads whose scaling is known: the instrument's own test
     Calibrate(calibrate::Arguments),
     /// Runs the loop of a workload in this process: what a sweep of a workload starts
     #[command(hide = true)]
@@ -112,10 +117,10 @@ struct SweepArguments {
     #[arg(
         long,
         value_name = "SECONDS",
-        default_value_t = 600,
-        value_parser = clap::value_parser!(u32).range(1..)
+        default_value = "600",
+        value_parser = time(1.0, 1e6)
     )]
-    timeout: u32,
+    timeout: Duration,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -155,7 +160,7 @@ impl SweepArguments {
             beside: self.beside.as_deref().map(shell),
             prepare: self.prepare.as_deref().map(shell),
             progress: self.progress.clone(),
-            timeout: Duration::from_secs(u64::from(self.timeout)),
+            timeout: self.timeout,
             ..Request::pinned(command, results.quick, results.seed)
         }
     }
@@ -171,8 +176,9 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         }
         Some(Action::Ab(arguments)) => ab::run(&arguments),
         Some(Action::Workload(arguments)) => suite::run(&arguments),
-        Some(Action::Compare { files, results }) => compare_files(&files, &results),
-        Some(Action::Forecasts { results }) => forecasts::show(&results),
+        Some(Action::Compare { files, written }) => compare_files(&files, &written),
+        Some(Action::Forecasts { written }) => forecasts::show(&written),
+        Some(Action::Report(of)) => stored::show(&of),
         Some(Action::Calibrate(arguments)) => calibrate::run(&arguments),
         Some(Action::Work(arguments)) => workload::run(&arguments),
         None if arguments.command.is_empty() => Err("no command; put it after `--`, as in \
@@ -190,13 +196,16 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 let text = format!("The record of forecasts was not written: {error}.");
                 result.notes.push(Note::Other { text });
             }
-            arguments.results.deliver(&document(&result), &result)
+            arguments
+                .results
+                .written
+                .deliver(&document(&result), &result)
         }
     }
 }
 
-fn compare_files(files: &[PathBuf], options: &ResultOptions) -> Outcome {
+fn compare_files(files: &[PathBuf], written: &Written) -> Outcome {
     let read = |file: &PathBuf| report::json::read(file, scaling::result::SCHEMA);
     let results: Vec<ScaleResult> = files.iter().map(read).collect::<Result<_, _>>()?;
-    options.deliver(&compare(&results), &results)
+    written.deliver(&compare(&results), &results)
 }

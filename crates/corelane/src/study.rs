@@ -17,9 +17,10 @@ use study::plots;
 use study::readme;
 use study::result::Study;
 
-use crate::common::{self, Json, Outcome, ResultOptions};
+use crate::common::{self, Json, Outcome, ResultOptions, Stored, Written};
+use crate::values::time;
 
-/// How many packets this machine forwards on 1..N cores, by engine and table organisation
+/// Measure how many packets this machine forwards on 1..N cores, by engine and table organisation
 ///
 /// Prints the answer, and writes report.html and study.json (or the files named by --html and
 /// --json). What it measured is also one more line of study-results.jsonl beside study.json.
@@ -40,8 +41,8 @@ pub(crate) struct Arguments {
     routes: Option<PathBuf>,
     /// Time to spend measuring; 0.6 of it again go to rates without loss between interfaces, and
     /// half of it to transfers between hosts [default: 66; with --quick: 10]
-    #[arg(long, value_name = "SECONDS")]
-    seconds: Option<u64>,
+    #[arg(long, value_name = "SECONDS", value_parser = time(1.0, 86400.0))]
+    seconds: Option<Duration>,
     /// Interleaved rounds, of all frame sizes alike [default: 9, of them 3 with all sizes; --quick:
     /// 5, 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
@@ -66,22 +67,16 @@ pub(crate) struct Arguments {
 
 #[derive(Clone, Debug, clap::Subcommand)]
 enum Verb {
-    /// Shows a study made earlier again, and writes report.html (or the file named by --html)
+    /// Show a study made earlier again, and write report.html (or the file named by --html)
     Report(Report),
 }
 
 #[derive(Clone, Debug, clap::Args)]
 struct Report {
-    /// The JSON of a study
-    #[arg(value_name = "FILE")]
-    study: PathBuf,
+    #[command(flatten)]
+    of: Stored,
     #[command(flatten)]
     shown: Shown,
-    #[command(flatten)]
-    json: Json,
-    /// Write the report as one web page to FILE
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
 }
 
 /// How a study is shown, whether it was measured now or earlier.
@@ -111,17 +106,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         return hold(arguments);
     }
     if let Some(Verb::Report(report)) = &arguments.verb {
-        let study = Study::read(&report.study)?;
-        let html = report.html.as_deref();
-        return show(
-            &study,
-            &report.shown,
-            &report.json,
-            html,
-            report.json.file(),
-        );
+        let study = Study::read(&report.of.stored)?;
+        let Written { json, html } = &report.of.written;
+        return show(&study, &report.shown, json, html.as_deref(), json.file());
     }
-    let ResultOptions { json, html, .. } = &arguments.output;
+    let Written { json, html } = &arguments.output.written;
     let (shown, html) = (&arguments.shown, html.as_deref());
     if let Some(file) = &arguments.from {
         eprintln!("`study --from FILE` is now `study report FILE`");
@@ -211,10 +200,14 @@ fn choose(arguments: &Arguments) -> Result<Choice, Error> {
 /// Holds the bounds against what is measured.
 fn hold(arguments: &Arguments) -> Outcome {
     let options = &arguments.output;
-    let time = arguments.seconds.map(Duration::from_secs);
-    let bounds = bounds::measure(&choose(arguments)?, options.quick, time, options.seed)?;
+    let bounds = bounds::measure(
+        &choose(arguments)?,
+        options.quick,
+        arguments.seconds,
+        options.seed,
+    )?;
     let document = bounds.document();
-    options.deliver(&document, &bounds)?;
+    options.written.deliver(&document, &bounds)?;
     Ok(common::answer(bounds.all_hold()))
 }
 
@@ -227,7 +220,7 @@ fn take(arguments: &Arguments) -> Result<Study, Error> {
         Effort::THOROUGH
     };
     if let Some(seconds) = arguments.seconds {
-        effort.time = Duration::from_secs(seconds);
+        effort.time = seconds;
     }
     if let Some(rounds) = arguments.rounds {
         (effort.full, effort.all) = (rounds.into(), rounds.into());

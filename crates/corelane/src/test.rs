@@ -13,7 +13,6 @@ mod options;
 mod plan;
 mod traffic;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
@@ -21,9 +20,10 @@ use options::Options;
 use tester::expect::Expectation;
 use tester::result::{Report, SCHEMA, Test};
 
-use crate::common::{Outcome, answer, print};
+use crate::common::{Outcome, Stored, answer, print};
+use crate::values::renamed;
 
-/// The RFC 2544 tester: how much a device forwards, how late, and what it loses
+/// Measure how much a device forwards, how late, and what it loses (RFC 2544)
 ///
 /// Every result stands beside the tester's own limit, measured with a cable in the device's place.
 #[derive(Debug, clap::Args)]
@@ -56,13 +56,10 @@ enum What {
     /// streams
     #[command(hide = true)]
     Agent,
-    /// Tables and plots of a stored result
+    /// Show a result made earlier again
     Report {
-        /// What --json wrote
-        file: PathBuf,
-        /// Write the report as one web page to FILE
-        #[arg(long, value_name = "FILE")]
-        html: Option<PathBuf>,
+        #[command(flatten)]
+        of: Stored,
         /// Fail unless this holds; may be given again
         #[arg(long, value_name = "EXPECTATION")]
         expect: Vec<Expectation>,
@@ -72,12 +69,11 @@ enum What {
 /// Runs a test, or shows a stored one.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let (test, options) = match &arguments.what {
-        What::Report { file, html, expect } => {
-            let report: Report = report::json::read(file, SCHEMA)?;
-            if let Some(path) = html {
-                report::html::write(path, &tester::render::document(&report))?;
-            }
-            return show(&report, expect, true);
+        What::Report { of, expect } => {
+            let report: Report = report::json::read(&of.stored, SCHEMA)?;
+            of.written
+                .write(&tester::render::document(&report), &report)?;
+            return show(&report, expect, !of.written.json.is_alone());
         }
         What::Agent => {
             host::cleanup::on_signal()?;
@@ -94,6 +90,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         What::Sweep(options) => (Test::Sweep, options),
         What::Bursts(options) => (Test::Bursts, options),
     };
+    renamed("--ports", "--port");
     let plan = plan::Plan::new(test, options)?;
     host::cleanup::on_signal()?;
     host::namespace::sweep_leftovers();
@@ -103,8 +100,12 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     };
     let report = measured.report;
     let document = tester::render::document(&report);
-    options.output.write(&document, &report)?;
-    let code = show(&report, &options.expect, !options.output.json.is_alone());
+    options.output.written.write(&document, &report)?;
+    let code = show(
+        &report,
+        &options.expect,
+        !options.output.written.json.is_alone(),
+    );
     match measured.failure {
         // What was measured before has been written and shown.
         Some(error) => Err(error),

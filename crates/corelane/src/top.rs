@@ -16,6 +16,7 @@ pub(crate) use self::rates::View;
 pub(crate) use self::screen::Screen;
 use crate::common::Outcome;
 use crate::show::{Which, ask};
+use crate::values::time;
 
 /// Watch what a running router forwards: per port, per core and per reason, and who most of it is
 ///
@@ -25,21 +26,13 @@ use crate::show::{Which, ask};
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Seconds between two looks, 0.1 to 3600
-    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = time(0.1, 3600.0))]
     interval: Duration,
     /// Print one table and end
     #[arg(long)]
     once: bool,
     #[command(flatten)]
     which: Which,
-}
-
-pub(crate) fn interval(text: &str) -> Result<Duration, String> {
-    text.parse::<f64>()
-        .ok()
-        .filter(|seconds| (0.1..=3600.0).contains(seconds))
-        .map(Duration::from_secs_f64)
-        .ok_or_else(|| "allowed are 0.1 to 3600 seconds".to_owned())
 }
 
 /// How often keys and signals are looked for between two looks at the router.

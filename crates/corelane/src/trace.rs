@@ -12,7 +12,7 @@ use crate::common::Outcome;
 #[cfg(test)]
 pub(crate) use report::Comparison;
 
-/// Records what the scheduler, locks and interrupts did, and says what stops the second core
+/// Record what the scheduler, locks and interrupts did, and say what stops the second core
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]

@@ -27,8 +27,11 @@ const NONE_TO_CHANGE: &str = "no setting to change\n";
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The interfaces to forward between
-    #[arg(required = true, value_name = "PORT")]
+    #[arg(value_name = "PORT", required_unless_present = "port")]
     ports: Vec<String>,
+    /// The same as for `run`: separated by commas, or each with a --port of its own
+    #[arg(long, value_name = "INTERFACE,...", value_delimiter = ',')]
+    port: Vec<String>,
     /// What will move the frames
     #[arg(long, value_name = "ENGINE", default_value_t, value_enum)]
     engine: EngineKind,
@@ -48,12 +51,19 @@ pub(crate) struct Arguments {
     json: Json,
 }
 
+impl Arguments {
+    fn all_ports(&self) -> Vec<String> {
+        [&self.ports[..], &self.port].concat()
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if arguments.undo {
         return put_back(arguments);
     }
     let machine = ::tune::Machine::read(forwarding_cores(arguments.cores.as_deref())?);
-    let look = || look(&arguments.ports, arguments.engine);
+    let ports = arguments.all_ports();
+    let look = || look(&ports, arguments.engine);
     let hints = hints(&machine, &look()?);
     let plan = || Ok(rules::changes(&machine, &look()?));
     if arguments.apply {
@@ -104,7 +114,7 @@ fn entry(port: &str, engine: EngineKind) -> Entry {
 fn put_back(arguments: &Arguments) -> Outcome {
     let records = Records::open(&arguments.run_directory)?;
     let mut all = Vec::new();
-    for port in &arguments.ports {
+    for port in &arguments.all_ports() {
         match undo(&System, &records, port)? {
             Some(made) => all.extend(made),
             None => eprintln!("corelane: no record of {port} here; nothing of it was changed"),

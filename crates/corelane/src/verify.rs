@@ -4,6 +4,7 @@
 mod frames;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use router::engine::EngineKind;
 
@@ -31,8 +32,9 @@ pub(crate) struct Arguments {
     #[arg(long)]
     frames: bool,
     /// How long to draw configurations
-    #[arg(long, value_name = "N", default_value_t = 20, requires = "frames")]
-    seconds: u64,
+    #[arg(long, value_name = "SECONDS", default_value = "20", requires = "frames",
+        value_parser = crate::values::time(0.0, 1e6))]
+    seconds: Duration,
     /// Seed of everything random
     #[arg(long, value_name = "N", default_value_t = 1, requires = "frames")]
     seed: u64,

@@ -1,7 +1,7 @@
 //! What all verbs have in common: exit codes, standard output, words.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Output, Stdio};
 
 use host::temporary::Directory;
@@ -72,6 +72,162 @@ fn help_explains_verbs_and_topics() {
         "{said}"
     );
     assert_eq!(text(&unknown.stdout), "");
+}
+
+/// What gives nothing to store: it acts, prints a script or a list, or writes what it names itself.
+const NO_DOCUMENT: [&str; 9] = [
+    "announce",
+    "completions",
+    "help",
+    "manual",
+    "planes advise",
+    "run",
+    "scale list",
+    "trace export",
+    "trace record",
+];
+
+#[test]
+fn options_that_mean_the_same_are_called_the_same() {
+    for (words, help) in verbs::all() {
+        let below = verbs::below(&help);
+        let has = |option: &str| {
+            let told = help.lines().map(str::trim_start);
+            let mut rest = told.filter_map(|line| line.strip_prefix(option));
+            rest.any(|rest| rest.is_empty() || rest.starts_with("  "))
+        };
+        let name = words.join(" ");
+        let is_group = help.contains("<COMMAND>") && !help.contains("--seed");
+        if !is_group {
+            let acts = NO_DOCUMENT.contains(&name.as_str());
+            assert_ne!(has("--json [<FILE>]"), acts, "{name}");
+        }
+        // Every page has its document, and what measures can be asked for less.
+        assert!(!has("--html <FILE>") || has("--json [<FILE>]"), "{name}");
+        assert_eq!(
+            has("--quick"),
+            has("--seed <N>") && name != "verify",
+            "{name}"
+        );
+        // What is stored is shown again: with the same options, and nothing is measured.
+        if name.ends_with(" report") {
+            assert!(help.contains("<FILE>") && has("--html <FILE>"), "{name}");
+            assert!(!has("--quick") && !has("--seed <N>"), "{name}");
+        }
+        let stores = has("--html <FILE>") && !is_group && words.len() == 1;
+        assert!(!stores || below.contains(&"report".to_owned()), "{name}");
+    }
+    let stored = ["lab", "planes", "scale", "study", "test", "trace"];
+    for verb in stored {
+        let help = verbs::help(&[verb.to_owned()]);
+        assert!(verbs::below(&help).contains(&"report".to_owned()), "{verb}");
+    }
+}
+
+#[test]
+fn ports_are_given_with_commas_or_one_by_one() {
+    let unknown = |words: &[&str]| {
+        let output = run(words);
+        assert_eq!(output.status.code(), Some(1), "{words:?}");
+        text(&output.stderr)
+    };
+    let tune = |ports: &[&str]| unknown(&[&["tune"][..], ports].concat());
+    let said = tune(&["--port", "cl-no-0,cl-no-1"]);
+    assert!(said.contains("cl-no-0"), "{said}");
+    assert_eq!(said, tune(&["--port", "cl-no-0", "--port", "cl-no-1"]));
+    assert_eq!(said, tune(&["cl-no-0", "cl-no-1"]));
+    let one = unknown(&["run", "--port", "cl-no-0,cl-no-0"]);
+    let by_one = unknown(&["run", "--port", "cl-no-0", "--port", "cl-no-0"]);
+    assert_eq!(one, by_one);
+}
+
+#[test]
+fn times_rates_and_sizes_are_read_alike() {
+    for words in [
+        "fleet --interval 1furlong a",
+        "lab fleet --seconds 0.1ms",
+        "lab fleet --rate 1pps",
+        "scale ab --seconds 0.1 -- true -- true",
+        "study --seconds 1furlong",
+        "test loss --rate 0",
+        "test loss --rate 5Mbit/s",
+        "test loss --trial 1furlong",
+        "top --interval 10ms",
+        "trace record --seconds 0s -- true",
+        "trace record --ring 1B -- true",
+        "verify --frames --seconds x",
+        "planes advise --worst-jitter 50",
+    ] {
+        let output = run(&words.split(' ').collect::<Vec<_>>());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words}: {said}");
+        assert!(
+            said.contains("allowed are ") || said.contains("write "),
+            "{words}: {said}"
+        );
+    }
+    let calibrated = "test throughput --dut calibrated --calibrated rate=0.5M,delay=20us --quick \
+                      --sizes 64 --trial 100ms --json";
+    let output = run(&calibrated.split_whitespace().collect::<Vec<_>>());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+#[test]
+fn older_spellings_go_on_with_a_hint() {
+    for (words, hint) in [
+        ("test loss --ports a,b", "`--ports` is now `--port`"),
+        (
+            "trace record --duration 1 --pid 4194304",
+            "`--duration` is now `--seconds`",
+        ),
+    ] {
+        let output = run(&words.split(' ').collect::<Vec<_>>());
+        assert_eq!(output.status.code(), Some(1), "{words}");
+        let said = text(&output.stderr);
+        assert!(said.contains(hint), "{words}: {said}");
+    }
+    let words = [
+        "trace",
+        "record",
+        "-o",
+        "/dev/null",
+        "--",
+        "true",
+        "--duration",
+        "1",
+    ];
+    let output = run(&words);
+    assert!(
+        !text(&output.stderr).contains("is now"),
+        "that is another program's"
+    );
+}
+
+/// Each goes on for much longer than it takes to interrupt it.
+#[test]
+fn what_is_interrupted_ends_with_130() {
+    let directory = Directory::new("contract").unwrap();
+    for words in [
+        "scale -v --rounds 100 -- sleep 1",
+        "scale ab -v -- sleep 1 -- sleep 1",
+        "scale calibrate -v --quick",
+        "scale workload -v all",
+        "study -v --engine memory --seconds 60",
+        "test latency -v --dut calibrated --calibrated rate=500kpps --sizes 64 --rate 1000",
+    ] {
+        let mut command = corelane(&words.split(' ').collect::<Vec<_>>());
+        command.current_dir(directory.path());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut steps = BufReader::new(child.stderr.take().unwrap());
+        let mut step = String::new();
+        assert!(steps.read_line(&mut step).unwrap() > 0, "{words}");
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        let mut rest = String::new();
+        steps.read_to_string(&mut rest).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{words}: {step}{rest}");
+    }
 }
 
 #[test]
@@ -162,6 +318,10 @@ fn what_fails_says_so_on_standard_error_and_ends_with_1() {
         &["planes", "report", "/etc/hostname"],
         &["test", "report", "/nonexistent"],
         &["trace", "report", "/nonexistent"],
+        &["lab", "report", "/nonexistent"],
+        &["lab", "report", PLANES],
+        &["scale", "report", "/nonexistent"],
+        &["scale", "report", PLANES],
         &["scale", "compare", "/nonexistent", "/nonexistent"],
         &["run", "/nonexistent"],
         &["announce", "/nonexistent"],
@@ -172,7 +332,9 @@ fn what_fails_says_so_on_standard_error_and_ends_with_1() {
         assert_eq!(text(&output.stdout), "", "{words:?}");
         let said = text(&output.stderr);
         assert!(said.starts_with("corelane: "), "{words:?}: {said}");
-        let named = said.contains("/nonexistent") || said.contains("/etc/hostname");
+        let named = words
+            .iter()
+            .any(|word| word.starts_with('/') && said.contains(word));
         assert!(named, "{words:?}: {said}");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -145,6 +146,21 @@ fn measured(words: &str) -> Value {
     value
 }
 
+/// A stored result is shown, and can be written again as it is.
+fn shown_again(file: &Path, value: &Value) {
+    std::fs::write(file, value.to_string()).unwrap();
+    let report = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_corelane"));
+        command.args(["lab", "report"]).arg(file).args(more);
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(report(&[]).contains("take-over"));
+    let again: Value = serde_json::from_str(&report(&["--json"])).unwrap();
+    assert_eq!(&again, value);
+}
+
 #[test]
 fn each_event_costs_what_it_must() {
     if !has_what_it_needs() {
@@ -156,6 +172,7 @@ fn each_event_costs_what_it_must() {
         "--quick --nodes 3 --resilient --beside-kernel --event drain,undrain,take-over,kill,dead";
     let before = overrun();
     let value = measured(&format!("{words} --html {}", page.display()));
+    shown_again(&directory.path().join("lab.json"), &value);
     for event in ["drain", "undrain", "take-over"] {
         let Some(run) = undisturbed(&value, event) else {
             continue;

@@ -151,7 +151,7 @@ fn a_signal_ends_a_recording_which_is_shown_and_kept() {
     let place = Directory::new("recording").unwrap();
     let directory = place.path();
     let mut child = start(
-        &["record", "--all", "--duration", "600", "-o", "t"],
+        &["record", "--all", "--seconds", "600", "-o", "t"],
         directory,
     );
     // The file is made when the recording begins.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use host::Namespace;
 use host::process::{Group, Signal, signal};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::program::{ended_well, run};
 use crate::{Failure, bird, frr};
@@ -19,7 +19,7 @@ use crate::{Failure, bird, frr};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Which daemon speaks BGP and BFD.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {

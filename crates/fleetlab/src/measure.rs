@@ -66,7 +66,7 @@ pub fn measure(options: &Options, environment: Environment) -> Result<FleetLab, 
     let mut random = Random::new(options.seed);
     let port = 1024 + random.below(PORTS) as u16;
     let mut lab = FleetLab {
-        schema: SCHEMA,
+        schema: SCHEMA.to_owned(),
         environment,
         nodes: options.nodes,
         flows: options.flows,

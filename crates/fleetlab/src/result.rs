@@ -1,7 +1,7 @@
 //! What is written: each run of each event.
 
 use host::Environment;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::daemon::Kind;
 use crate::event::{Event, Forwarder};
@@ -11,12 +11,12 @@ use crate::timeline::Timeline;
 pub const SCHEMA: &str = "corelane-fleet-lab/1";
 
 /// What events of a fleet cost, measured.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetLab {
     /// The form.
     #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
-    pub schema: &'static str,
+    pub schema: String,
     /// Where it was measured.
     pub environment: Environment,
     /// Nodes behind the spreader.
@@ -36,7 +36,7 @@ pub struct FleetLab {
 }
 
 /// One event, once.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
     /// What happened.

@@ -1,6 +1,6 @@
 //! What came of the frames, in steps of time: plain values, no clock, no I/O.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::count::Frame;
 
@@ -10,7 +10,7 @@ const MOST_STEPS: u64 = 120;
 const LEAST_STEP: u64 = 20_000_000;
 
 /// Frames by the time at which they were sent. All lists have one number for each step.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Timeline {
     /// When the first step begins, from the event's beginning: below 0.

@@ -27,16 +27,33 @@ pub struct WriteError {
 /// In words: the file cannot be read, or holds something else or a result of another form.
 pub fn read<T: DeserializeOwned>(path: &Path, schema: &str) -> Result<T, String> {
     let name = path.display();
-    let text = std::fs::read(path)
-        .map_err(|error| format!("cannot read {name}: {error}; name a result's JSON"))?;
-    let no_result = |error| format!("{name} is no result of the form {schema}: {error}");
-    let value: Value = serde_json::from_slice(&text).map_err(no_result)?;
+    let value = value(path, &format!("a result of the form {schema}"))?;
     match value.get("schema").and_then(Value::as_str) {
         Some(other) if other != schema => Err(format!(
             "{name} has the form \"{other}\"; this version reads \"{schema}\": measure again"
         )),
-        _ => T::deserialize(value).map_err(no_result),
+        _ => T::deserialize(value)
+            .map_err(|error| format!("{name} is no result of the form {schema}: {error}")),
     }
+}
+
+/// The form of a result that was written before: what it says of itself in `schema`; empty when it
+/// says nothing.
+///
+/// # Errors
+/// In words: the file cannot be read, or is no JSON.
+pub fn form(path: &Path) -> Result<String, String> {
+    let value = value(path, "a result")?;
+    let form = value.get("schema").and_then(Value::as_str);
+    Ok(form.unwrap_or_default().to_owned())
+}
+
+fn value(path: &Path, wanted: &str) -> Result<Value, String> {
+    let name = path.display();
+    let text = std::fs::read(path)
+        .map_err(|error| format!("cannot read {name}: {error}; name a result's JSON"))?;
+    serde_json::from_slice(&text)
+        .map_err(|error| format!("{name} is not {wanted}: {error}; name a result's JSON"))
 }
 
 /// The name that a value without fields has in JSON; empty for any other value.

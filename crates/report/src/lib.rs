@@ -29,7 +29,7 @@
 //! assert!(report::terminal::render(&document).contains("31.4 M frames/s"));
 //! ```
 //!
-//! Not here: interactive charts, number parsing, translation.
+//! Not here: interactive charts, translation.
 
 pub mod document;
 mod escape;
@@ -37,6 +37,7 @@ pub mod html;
 pub mod json;
 pub mod plot;
 pub mod progress;
+pub mod quantity;
 pub mod table;
 pub mod talk;
 pub mod terminal;

@@ -3,6 +3,7 @@
 mod html;
 mod json;
 mod plot;
+mod quantity;
 mod table;
 mod terminal;
 mod units;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use host::cleanup::Interrupted;
 use host::environment::Environment;
 use report::{Block, Document, Progress, Table};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::harness::notes::Note;
 use crate::measure::measure;
@@ -18,15 +18,15 @@ use crate::workloads::{Kind, Prepared, Workload, plan};
 pub const SCHEMA: &str = "corelane-scale-suite/1";
 
 /// One workload's result.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkloadResult {
     /// What it is called.
-    pub name: &'static str,
+    pub name: String,
     /// What it does.
-    pub sentence: &'static str,
+    pub sentence: String,
     /// What the article's author saw.
-    pub then: &'static str,
+    pub then: String,
     /// What this machine does.
     pub now: String,
     /// The figures of an experiment.
@@ -42,12 +42,12 @@ pub struct WorkloadResult {
 }
 
 /// What `corelane scale workload` measured.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SuiteResult {
     /// [`SCHEMA`].
     #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
-    pub schema: &'static str,
+    pub schema: String,
     /// The machine and the run.
     pub environment: Environment,
     /// In the order in which they ran.
@@ -96,7 +96,7 @@ pub fn run(
         results.push(WorkloadResult::of(workload, bench, &environment)?);
     }
     Ok(SuiteResult {
-        schema: SCHEMA,
+        schema: SCHEMA.to_owned(),
         environment,
         workloads: results,
     })
@@ -109,9 +109,9 @@ impl WorkloadResult {
         environment: &Environment,
     ) -> Result<Self, Interrupted> {
         let mut result = Self {
-            name: workload.name,
-            sentence: workload.sentence,
-            then: workload.then,
+            name: workload.name.to_owned(),
+            sentence: workload.sentence.to_owned(),
+            then: workload.then.to_owned(),
             now: String::new(),
             findings: None,
             sweeps: Vec::new(),
@@ -175,7 +175,7 @@ impl WorkloadResult {
 
     /// Adds a section to `document`.
     fn section(&self, mut document: Document) -> Document {
-        document = document.heading(self.name).text(self.sentence);
+        document = document.heading(&self.name).text(&self.sentence);
         if !self.then.is_empty() {
             document = document.text(format!("Then: {}.", self.then));
         }

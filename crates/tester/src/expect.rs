@@ -4,7 +4,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::quantity::quantity;
+use report::quantity;
+
 use crate::result::{Details, Entry, Report, Test};
 
 /// One expectation.
@@ -73,7 +74,7 @@ impl FromStr for Expectation {
         if !(field.is_empty() || test == Test::Latency && LATENCY_FIELDS.contains(&field)) {
             return Err(fail("there is no such figure of this test"));
         }
-        let value = quantity(right)
+        let value = quantity::any(right)
             .ok_or_else(|| fail("the value is no number, or its unit is unknown"))?;
         let field = if test == Test::Latency && field.is_empty() {
             "median"

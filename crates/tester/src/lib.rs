@@ -20,7 +20,7 @@
 //! | [`disturbance`], [`honest`] | whether others had the cores; what a result is worth |
 //! | [`profile`], [`deviations`] | how long, how often, how finely; where that is not the RFCs' |
 //! | [`result`], [`render`] | what is stored, and the tables and plots made of it alone |
-//! | [`expect`], [`quantity`] | what scripts expect; numbers with units |
+//! | [`expect`] | what scripts expect |
 //!
 //! What runs a trial's traffic beside an event (`conduct`), what its threads are granted meanwhile
 //! (`privilege`) and who looks at the clocks of its cores (`gaps`) is the crate's own.
@@ -47,7 +47,6 @@ pub mod mix;
 pub mod places;
 mod privilege;
 pub mod profile;
-pub mod quantity;
 pub mod render;
 pub mod result;
 pub mod rig;

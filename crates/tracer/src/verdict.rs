@@ -107,7 +107,7 @@ fn too_little(trace: &Trace, analysis: &Analysis) -> String {
     };
     format!(
         "Not enough evidence: the program ran for {} in a window of {}. {exit}Record a longer run \
-         (`corelane trace record -- COMMAND`), or a running process with --pid and --duration.",
+         (`corelane trace record -- COMMAND`), or a running process with --pid and --seconds.",
         Nanoseconds(budget.program),
         Nanoseconds(budget.wall)
     )

@@ -56,7 +56,7 @@ impl Output {
             Form::Pcapng {
                 writer: Writer::new(sink, program).map_err(named)?,
                 interfaces: BTreeMap::new(),
-                snap: arguments.snap.into(),
+                snap: arguments.snap as u32,
             }
         } else if json.is_some() {
             Form::Json(sink)

@@ -12,15 +12,16 @@ use scaling::ab::{AbResult, Request};
 
 use super::shell;
 use crate::common::{Outcome, ResultOptions, answer};
+use crate::values::time;
 
 /// Exit code when it cannot be told.
 const CANNOT_TELL: u8 = 4;
 
 /// Most blocks, and how long they may take; when measuring less.
-const FULL: (usize, u32) = (60, 120);
-const QUICK: (usize, u32) = (12, 10);
+const FULL: (usize, u64) = (60, 120);
+const QUICK: (usize, u64) = (12, 10);
 
-/// Compares two commands: is the second slower than the first?
+/// Compare two commands: is the second slower than the first?
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Arguments {
@@ -28,8 +29,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PERCENT", default_value_t = 3.0, value_parser = percent)]
     worth: f64,
     /// Measure for so long at most [default: 120, with --quick 10]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
-    seconds: Option<u32>,
+    #[arg(long, value_name = "SECONDS", value_parser = time(1.0, 1e6))]
+    seconds: Option<Duration>,
     /// Record a run of each with the profiler (as root)
     #[arg(long)]
     cause: bool,
@@ -43,10 +44,10 @@ pub(crate) struct Arguments {
     #[arg(
         long,
         value_name = "SECONDS",
-        default_value_t = 600,
-        value_parser = clap::value_parser!(u32).range(1..)
+        default_value = "600",
+        value_parser = time(1.0, 1e6)
     )]
-    timeout: u32,
+    timeout: Duration,
     #[command(flatten)]
     results: ResultOptions,
     /// A and B, with `--` between them
@@ -88,18 +89,18 @@ fn compare(arguments: &Arguments) -> Result<Verdict, Box<dyn std::error::Error +
     let request = Request {
         commands: two(&arguments.commands)?,
         worth: arguments.worth / 100.0,
-        budget: Duration::from_secs(u64::from(arguments.seconds.unwrap_or(seconds))),
+        budget: arguments.seconds.unwrap_or(Duration::from_secs(seconds)),
         blocks,
         cause: arguments.cause,
         prepare: arguments.prepare.as_deref().map(shell),
         progress: arguments.progress.clone(),
-        timeout: Duration::from_secs(u64::from(arguments.timeout)),
+        timeout: arguments.timeout,
         seed: options.seed,
         interrupted: host::interrupted,
     };
     let environment = Environment::read(env!("CARGO_PKG_VERSION"), options.seed);
     let result: AbResult = measure(&request, environment)?;
-    options.deliver(&document(&result), &result)?;
+    options.written.deliver(&document(&result), &result)?;
     Ok(result.verdict)
 }
 

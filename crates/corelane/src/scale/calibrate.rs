@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let environment = Environment::read(env!("CARGO_PKG_VERSION"), options.seed);
     let program = std::env::current_exe()?.display().to_string();
     let found = verdict::calibrate(&program, options.quick, environment)?;
-    options.deliver(&found.document(), &found)?;
+    options.written.deliver(&found.document(), &found)?;
     Ok(answer(found.holds()))
 }
 

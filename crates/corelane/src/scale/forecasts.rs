@@ -8,7 +8,7 @@ use scaling::harness::notes::Note;
 use scaling::result::ScaleResult;
 use scaling::result::record::{Forecasts, SCHEMA};
 
-use crate::common::{Outcome, ResultOptions};
+use crate::common::{Outcome, Written};
 
 /// Names the file of the record.
 const VARIABLE: &str = "CORELANE_FORECASTS";
@@ -92,7 +92,7 @@ pub(super) fn update(result: &mut ScaleResult, keep: bool) -> Result<(), Failure
 }
 
 /// Shows the record.
-pub(super) fn show(options: &ResultOptions) -> Outcome {
+pub(super) fn show(written: &Written) -> Outcome {
     let (record, _) = read(&place()?)?;
-    options.deliver(&record.document(), &record)
+    written.deliver(&record.document(), &record)
 }

@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         ..Bench::here(options.quick, options.seed)?
     };
     let result = suite::run(&chosen, &bench, environment)?;
-    options.deliver(&result.document(), &result)
+    options.written.deliver(&result.document(), &result)
 }
 
 fn choose(names: &[String]) -> Result<Vec<&'static Workload>, String> {

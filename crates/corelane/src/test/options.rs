@@ -9,6 +9,7 @@ use tester::expect::Expectation;
 use tester::traffic::Modifier;
 
 use crate::common::ResultOptions;
+use crate::values::{bits_per_second, frames_per_second, seconds};
 
 /// What is tested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -17,7 +18,7 @@ pub(super) enum Dut {
     Kernel,
     /// Our router (`corelane run`), in namespaces made for the test
     Corelane,
-    /// Whatever lies between the interfaces of --ports
+    /// Whatever lies between the interfaces of --port
     External,
     /// A device in memory that does what --calibrated says: the tester's own yardstick, without
     /// root
@@ -103,12 +104,13 @@ pub(super) struct Options {
         ]
     )]
     pub(super) cores: Option<String>,
-    /// Rate of the tests that build on a throughput, frames/s, instead of searching it
-    #[arg(long, value_name = "FRAMES/S")]
+    /// Rate of the tests that build on a throughput, instead of searching it: frames/s, as in 64000,
+    /// 500k or 1.5Mpps
+    #[arg(long, value_name = "RATE", value_parser = frames_per_second)]
     pub(super) rate: Option<f64>,
     /// Length of the trials that decide, and of those of latency and loss, in seconds [default:
     /// 60, latency 120; --quick: 0.1 to 0.5]
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(super) trial: Option<f64>,
     /// Repetitions of latency, back-to-back, recovery and reset trials [default: 20, 50, 5, 5;
     /// --quick: 3, 5, 3, 3], and rounds of --cores [default: 5]
@@ -116,11 +118,16 @@ pub(super) struct Options {
     pub(super) repeats: Option<u32>,
     /// Time before and after a reset, or the end of an overload, in seconds [default: 15 and 45, 60
     /// and 20; --quick: 1 and 4, 1 and 1]
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(super) around: Option<f64>,
-    /// Interfaces of --dut external: where frames leave the tester and where they come back, by
-    /// turns
-    #[arg(long, value_name = "P0,P1,...", value_delimiter = ',')]
+    /// Interfaces of --dut external, separated by commas or each with a --port of its own: where
+    /// frames leave the tester and where they come back, by turns
+    #[arg(
+        long = "port",
+        alias = "ports",
+        value_name = "P0,P1,...",
+        value_delimiter = ','
+    )]
     pub(super) ports: Vec<String>,
     /// Hardware addresses of the external device's ports [default: from the neighbour table]
     #[arg(long, value_name = "M0,M1,...", value_delimiter = ',')]
@@ -129,7 +136,7 @@ pub(super) struct Options {
     /// or Prometheus text. It is run before and after each trial
     #[arg(long, value_name = "COMMAND")]
     pub(super) device_counters: Option<String>,
-    /// Another machine, USER@HOST: the second of --ports is there, and the same program
+    /// Another machine, USER@HOST: the second --port is there, and the same program
     #[arg(long, value_name = "USER@HOST")]
     pub(super) far: Option<String>,
     /// The far machine sends every frame back: counts and delays are of the round trip, so delays
@@ -152,8 +159,8 @@ pub(super) struct Options {
         requires = "far"
     )]
     pub(super) far_program: String,
-    /// Rate of the external medium, bits/s
-    #[arg(long, value_name = "BITS/S")]
+    /// Rate of the external medium: bits/s, as in 10G or 2.5Gbit/s
+    #[arg(long, value_name = "RATE", value_parser = bits_per_second)]
     pub(super) line_rate: Option<f64>,
     /// Send even into an interface that carries a default route
     #[arg(long)]

@@ -229,10 +229,6 @@ fn refuse(test: Test, options: &Options, items: &[Item]) -> Result<(), Error> {
         "a reset of an external device needs --reset COMMAND",
     )?;
     if let Some(rate) = options.rate {
-        ensure(
-            rate > 0.0 && rate.is_finite(),
-            "--rate: give a number of frames/s above 0",
-        )?;
         let sizes = items.iter().flat_map(|item| &item.sizes);
         let most = |line| {
             let rates = sizes.map(|size| size.theoretical_rate(line));
@@ -247,7 +243,7 @@ fn refuse(test: Test, options: &Options, items: &[Item]) -> Result<(), Error> {
     if options.far.is_some() {
         ensure(
             options.dut == Dut::External && options.ports.len() == 2,
-            "--far needs --dut external and --ports HERE,THERE: where frames leave this machine, \
+            "--far needs --dut external and --port HERE,THERE: where frames leave this machine, \
              and where they reach the other",
         )?;
         ensure(
@@ -310,11 +306,11 @@ fn ports(options: &Options) -> Result<u8, Error> {
     let external = options.dut == Dut::External;
     ensure(
         external || options.ports.is_empty(),
-        "--ports is for --dut external; the other devices are set up in namespaces of their own",
+        "--port is for --dut external; the other devices are set up in namespaces of their own",
     )?;
     let (count, wrong) = if external {
         let wrong = format!(
-            "--dut external needs --ports P0,P1 (or 4, 6, … up to {MOST}): where frames leave, \
+            "--dut external needs --port P0,P1 (or 4, 6, … up to {MOST}): where frames leave, \
              and where they come back"
         );
         (options.ports.len(), wrong)

@@ -10,6 +10,7 @@ use tracer::record::{Backend, Options, RecordError, Recorded, Recording, Target}
 use tracer::verdict::verdict;
 
 use crate::common::{Outcome, answer, print, unless_interrupted};
+use crate::values::{renamed, size, time};
 
 /// Between two looks whether the target has ended or a signal has come: each wakes a thread on the
 /// machine that is recorded.
@@ -32,8 +33,8 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "command")]
     all: bool,
     /// End after SECONDS (with --pid or --all, 5 unless told)
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    duration: Option<Duration>,
+    #[arg(long, alias = "duration", value_name = "SECONDS", value_parser = time(1e-3, 86400.0))]
+    seconds: Option<Duration>,
     /// Record code places at waits and wake-ups (about 2 microseconds each)
     #[arg(long)]
     stacks: bool,
@@ -43,32 +44,22 @@ pub(crate) struct Arguments {
     /// Hear of switches through perf too, not by eBPF programs
     #[arg(long)]
     perf: bool,
-    /// Size of each core's ring in KiB
+    /// Size of each core's ring: KiB, or a size with its unit
     #[arg(
         long,
-        value_name = "KIB",
-        default_value_t = 4096,
-        value_parser = clap::value_parser!(u32).range(4..=1 << 20)
+        value_name = "SIZE",
+        default_value = "4MiB",
+        value_parser = size(4 << 10, 1 << 30, 1 << 10)
     )]
-    ring: u32,
+    ring: u64,
     /// The command to study
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
-    let value: f64 = text
-        .parse()
-        .map_err(|_| format!("{text} is not a number of seconds"))?;
-    if value > 0.0 && value <= 86_400.0 {
-        Ok(Duration::from_secs_f64(value))
-    } else {
-        Err("from more than 0 to 86400 seconds".to_owned())
-    }
-}
-
 /// Records.
 pub(super) fn run(arguments: &Arguments) -> Outcome {
+    renamed("--duration", "--seconds");
     let target = match (arguments.pid, arguments.all, arguments.command.is_empty()) {
         (Some(pid), ..) => Target::Process(pid),
         (None, true, _) => Target::Everything,
@@ -80,7 +71,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let is_command = matches!(target, Target::Command(_));
     let options = Options {
         target,
-        ring_bytes: arguments.ring as usize * 1024,
+        ring_bytes: arguments.ring as usize,
         stacks: arguments.stacks,
         packets: arguments.packets,
         output: Some(arguments.output.clone()),
@@ -94,7 +85,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     host::cleanup::on_signal()?;
     let mut recording = Recording::start(&options)?;
     let limit = arguments
-        .duration
+        .seconds
         .or((!is_command).then_some(Duration::from_secs(5)));
     until_ended(&mut recording, limit);
     // Who ends the recording wants to see it; a second signal ends the program.

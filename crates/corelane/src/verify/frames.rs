@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::time::Duration;
 
 use router::engine::EngineKind;
 use serde::Serialize;
@@ -25,7 +24,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     };
     let order = Order {
         seed: arguments.seed,
-        duration: Duration::from_secs(arguments.seconds) / engines.len() as u32,
+        duration: arguments.seconds / engines.len() as u32,
         most: u64::MAX,
         twins: arguments.twins,
         captured,

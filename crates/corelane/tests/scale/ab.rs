@@ -1,6 +1,6 @@
 //! `corelane scale ab`: verdicts as exit codes.
 
-use super::{corelane, text};
+use super::{corelane, shown_again, text};
 use crate::schemas::assert_is;
 
 /// `ab` of two shell commands that print a rate, so that the machine has no part in the verdict.
@@ -44,6 +44,10 @@ fn the_exit_code_is_the_verdict() {
         assert_is("corelane-scale-ab", &result);
         assert_eq!(result["verdict"], verdict, "{b}");
         assert_eq!(output.status.code(), Some(code), "{b}");
+        let file = directory.path().join("ab.json");
+        std::fs::write(&file, &output.stdout).unwrap();
+        let told = shown_again(&file);
+        assert!(told.starts_with("A against B"), "{told}");
         assert!(output.stderr.is_empty(), "no progress without a terminal");
     }
 }

@@ -5,6 +5,7 @@ mod limits;
 mod workloads;
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,17 @@ fn corelane(arguments: &[&str]) -> Output {
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// What `scale report` says of a stored result, which it can write again as it is.
+fn shown_again(json: &Path) -> String {
+    let file = json.to_str().unwrap();
+    let output = corelane(&["report", file]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let again = corelane(&["report", file, "--json"]);
+    let read = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).unwrap();
+    assert_eq!(read(&again.stdout), read(&fs::read(json).unwrap()));
+    text(&output.stdout)
 }
 
 #[test]
@@ -42,6 +54,7 @@ fn a_quick_sweep_of_nothing_writes_its_files_and_is_compared() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(start.elapsed() < Duration::from_mins(1), "hangs");
     assert!(text(&output.stdout).contains("What each core buys"));
+    assert_eq!(shown_again(&json), text(&output.stdout));
     let result: serde_json::Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
     assert_is("corelane-scale", &result);
     for field in [

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use host::temporary::Directory;
 
-use super::{corelane, text};
+use super::{corelane, shown_again, text};
 use crate::schemas::assert_is;
 
 #[test]
@@ -73,8 +73,9 @@ fn absent_packages_are_named_and_the_suite_goes_on() {
     ] {
         assert!(said.replace('\n', " ").contains(words), "{said}");
     }
-    let raw = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
+    let raw = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
     assert_is("corelane-scale-suite", &raw);
+    assert_eq!(shown_again(&json), said);
 }
 
 #[test]

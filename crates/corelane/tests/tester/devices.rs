@@ -85,7 +85,7 @@ fn a_device_between_given_interfaces_with_hooks_around_the_tests() {
     let hook = |word: &str| format!("echo {word} >> {notes_name}");
     let test = |ports: &str, more: &[&str]| {
         let mut command = tester.command(env!("CARGO_BIN_EXE_corelane"));
-        command.args(["test", "reset", "--dut", "external", "--ports", ports]);
+        command.args(["test", "reset", "--dut", "external", "--port", ports]);
         command
             .args(["--sizes", "64", "--rate", "1000", "--around", "0.2"])
             .args(SHORT);
@@ -115,7 +115,7 @@ fn a_device_between_given_interfaces_with_hooks_around_the_tests() {
     let said = text(&output.stderr);
     assert!(said.contains("p1") && said.contains("--i-know"), "{said}");
     let mut command = tester.command(env!("CARGO_BIN_EXE_corelane"));
-    command.args(["test", "loss", "--dut", "external", "--ports", "p0,p1"]);
+    command.args(["test", "loss", "--dut", "external", "--port", "p0,p1"]);
     command.args(["--sizes", "64", "--rate", "1000", "--i-know"]);
     let output = command.args(SHORT).output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -134,7 +134,7 @@ fn a_command_tells_where_an_external_device_lost_frames() {
     let (file, name) = path(&directory, "result.json");
     let test = |counters: &str| {
         let mut command = tester.command(env!("CARGO_BIN_EXE_corelane"));
-        command.args(["test", "loss", "--dut", "external", "--ports", "p0,p1"]);
+        command.args(["test", "loss", "--dut", "external", "--port", "p0,p1"]);
         command.args(["--sizes", "64", "--rate", "1000", "--json", &name]);
         command.args(SHORT).args(["--device-counters", counters]);
         let output = command.output().unwrap();
@@ -176,7 +176,7 @@ fn a_port_that_vanishes_is_named_and_what_was_measured_before_is_kept() {
         // The hook returns at once; the port goes while the first trial of the device runs.
         let hook = "(sleep 0.2; ip link del p1) > /dev/null 2>&1 &";
         let mut command = tester.command(env!("CARGO_BIN_EXE_corelane"));
-        command.args(["test", "loss", "--dut", "external", "--ports", "p0,p1"]);
+        command.args(["test", "loss", "--dut", "external", "--port", "p0,p1"]);
         command.args(["--sizes", "64,128", "--rate", "1000", "--quick"]);
         command.args(["--trial", "1.5", "--generator", generator]);
         command.args(["--json", &name, "--before", hook]);

@@ -31,7 +31,7 @@ fn one_machine_sends_and_another_receives() {
         command.args(["--ssh", &shell_name, "--far-program", program]);
         command.args(more).output().unwrap()
     };
-    let output = run(&["--far", "somebody@far", "--ports", "p0,p1"]);
+    let output = run(&["--far", "somebody@far", "--port", "p0,p1"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let result = super::support::read(&file);
     let row = rows(&result, "loss")[0];
@@ -43,7 +43,7 @@ fn one_machine_sends_and_another_receives() {
     }
 
     // There and back: nothing but this machine's clock, and twice the way.
-    let output = run(&["--far", "somebody@far", "--ports", "p0,p1", "--round-trip"]);
+    let output = run(&["--far", "somebody@far", "--port", "p0,p1", "--round-trip"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let result = super::support::read(&file);
     let row = rows(&result, "loss")[0];
@@ -60,10 +60,10 @@ fn one_machine_sends_and_another_receives() {
         assert_eq!(output.status.code(), Some(1));
         text(&output.stderr)
     };
-    let wrong_port = said(&["--far", "somebody@far", "--ports", "p0,nothing"]);
+    let wrong_port = said(&["--far", "somebody@far", "--port", "p0,nothing"]);
     assert!(wrong_port.contains("nothing"), "{wrong_port}");
-    let wrong_host = said(&["--far", "nobody@far", "--ports", "p0,p1"]);
+    let wrong_host = said(&["--far", "nobody@far", "--port", "p0,p1"]);
     assert!(wrong_host.contains("hung up"), "{wrong_host}");
-    let both = said(&["--far", "somebody@far", "--ports", "p0,p1", "--both-ways"]);
+    let both = said(&["--far", "somebody@far", "--port", "p0,p1", "--both-ways"]);
     assert!(both.contains("one way"), "{both}");
 }

@@ -1,8 +1,8 @@
 //! The calibrated device: in memory, without root, and what is found is what was set.
 
+use report::quantity;
 use tester::link::calibrated::{Calibrated as Link, Settings};
 use tester::link::wire::Wire;
-use tester::quantity::quantity;
 use tester::rig::{Rig, RigError};
 
 use super::Stand;
@@ -45,7 +45,7 @@ pub fn settings(words: &[String]) -> Result<Settings, Error> {
             .split_once('=')
             .ok_or_else(|| format!("--calibrated {word}: write name=value"))?;
         let number = || {
-            quantity(value).ok_or_else(|| {
+            quantity::any(value).ok_or_else(|| {
                 format!("--calibrated {word}: write a number with its unit, as 500kpps, 20us, 0.1%")
             })
         };

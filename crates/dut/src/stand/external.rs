@@ -97,7 +97,7 @@ fn ends(description: &Description<'_>) -> Result<Vec<End>, Error> {
     for (number, interface) in (0_u8..).zip(description.interfaces) {
         if !description.any_interface && carries_default_route(interface) {
             return Err(format!(
-                "--ports {interface}: this interface carries a default route; test traffic does \
+                "--port {interface}: this interface carries a default route; test traffic does \
                  not belong there (RFC 6815). Choose another, or say --i-know"
             )
             .into());

@@ -112,7 +112,7 @@ fn judged(
         printed: String::new(),
     })?;
     Ok(AbResult {
-        schema: SCHEMA,
+        schema: SCHEMA.to_owned(),
         environment,
         commands: request.commands.clone(),
         verdict: Verdict::of(found.interval, request.worth),

@@ -97,12 +97,12 @@ impl Block {
 }
 
 /// What `corelane scale ab` measured of two commands, and its judgement.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AbResult {
     /// [`SCHEMA`].
     #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
-    pub schema: &'static str,
+    pub schema: String,
     /// The machine and the run.
     pub environment: Environment,
     /// A and B.

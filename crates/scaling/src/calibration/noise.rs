@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use figures::Random;
 use host::loops;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::loads::STEPS;
 use crate::ab::judge::{Verdict, ratio};
@@ -27,7 +27,7 @@ const DRAWS: usize = 1000;
 const COMPARISONS: [usize; 2] = [1000, 100];
 
 /// What was found.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Noise {
     /// Comparisons of a command with itself.

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use host::environment::Environment;
 use report::{Block, Document, Progress, Table};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::noise::{Noise, POWER};
 use super::{Carrier, Load, Truth, Work, all, makefile, noise};
@@ -24,11 +24,11 @@ const WORTH_DIVIDING: f64 = 0.05;
 const CARRIED: f64 = 0.75;
 
 /// A load with what was known and what was found.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
     /// What it is called.
-    pub load: &'static str,
+    pub load: String,
     /// What was known, in words.
     pub truth: String,
     /// What was found, in words.
@@ -40,12 +40,12 @@ pub struct Row {
 }
 
 /// What `corelane scale calibrate` found beside what is known.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Calibration {
     /// [`SCHEMA`].
     #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
-    pub schema: &'static str,
+    pub schema: String,
     /// The machine and the run.
     pub environment: Environment,
     /// In the order of [`all`].
@@ -57,7 +57,7 @@ pub struct Calibration {
 impl Row {
     fn absent(load: &Load, why: &str) -> Self {
         Self {
-            load: load.name,
+            load: load.name.to_owned(),
             truth: "not measured here".to_owned(),
             found: why.to_owned(),
             right: None,
@@ -114,7 +114,7 @@ pub fn calibrate(
         loads.push(judge(load, result));
     }
     Ok(Calibration {
-        schema: SCHEMA,
+        schema: SCHEMA.to_owned(),
         environment,
         loads,
         noise,
@@ -161,7 +161,7 @@ fn hold(load: &Load, cores: u32, e: f64, speedup: f64, share: impl Fn(&str) -> f
         Truth::Below(most) => (format!("speed-up below {most}"), speedup < most, true),
     };
     let mut row = Row {
-        load: load.name,
+        load: load.name.to_owned(),
         truth,
         found: format!("e({cores}) = {e:.3}, speed-up {speedup:.2}"),
         right: Some(right),

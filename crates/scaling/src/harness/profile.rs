@@ -2,7 +2,7 @@
 //! in.
 
 use host::clock::now_ns;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tracer::analyse::Analysis;
 use tracer::record::{Options, RecordError, Recording, Target};
 use tracer::summary::Summary;
@@ -13,7 +13,7 @@ use super::runs::{Runs, SweepError};
 use crate::cause::budget::Budget;
 
 /// What a recorded run showed.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Profile {
     /// Where the time of the cores went.

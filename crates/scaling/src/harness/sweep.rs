@@ -6,6 +6,7 @@ use std::time::Instant;
 use figures::Rounds;
 use host::cores::CoreId;
 use host::observe::Times;
+use report::Progress;
 
 use super::baseline::{Baseline, mean};
 use super::disturbance::{LEAST, OBSERVABLE, Seen, Window};
@@ -92,7 +93,9 @@ pub fn sweep(job: &Job, options: &Options) -> Result<Sweep, SweepError> {
     let mut table = Rounds::new(stations.len(), job.seed);
     let (mut repeated, mut numbers) = (0, 0..);
     let mut window = Window::default();
+    let mut progress = Progress::new(rounds);
     while table.count() < rounds {
+        progress.step("a round of all settings");
         table.run(1, |place| {
             let alone = baseline.as_mut().filter(|_| place == 0 || place == control);
             let station = match alone.and_then(Baseline::next) {
