@@ -34,7 +34,7 @@ fn sentences(forecast: &Forecast) -> Vec<String> {
     };
     match (forecast.load_per_second, forecast.needs_nodes) {
         (Some(load), Some(nodes)) => {
-            sentences.push(format!("{} need {nodes} nodes, {may_fail}.", frames(load)))
+            sentences.push(format!("{} need {nodes} nodes, {may_fail}.", frames(load)));
         }
         (Some(load), None) => sentences.push(format!(
             "{} are more than these fleets carry: give more --nodes.",

@@ -63,15 +63,18 @@ pub fn figures(flows: &[Vec<Frame>], event: u64, node: u8) -> Figures {
         sum.moved += u64::from(moved);
         sum.needlessly += u64::from(needlessly);
     }
-    let healed: Option<Vec<u64>> = flows.iter().filter_map(|flow| healed(flow)).collect();
-    sum.healed = healed.and_then(|moments| moments.into_iter().max());
+    sum.healed = healed(flows);
     sum
 }
 
-/// When a flow's first frame after its last lost one was sent. Nothing for a flow without loss.
-fn healed(flow: &[Frame]) -> Option<Option<u64>> {
-    let last = flow.iter().rposition(|frame| frame.came.is_none())?;
-    Some(flow.get(last + 1).map(|frame| frame.at))
+/// When the latest flow's first frame after its last lost one was sent; none when a flow has no such
+/// frame.
+fn healed(flows: &[Vec<Frame>]) -> Option<u64> {
+    let last = |flow: &Vec<Frame>| flow.iter().rposition(|frame| frame.came.is_none());
+    let lossy = flows.iter().filter_map(|flow| Some((flow, last(flow)?)));
+    let moments = lossy.map(|(flow, last)| flow.get(last + 1).map(|frame| frame.at));
+    let moments: Option<Vec<u64>> = moments.collect();
+    moments?.into_iter().max()
 }
 
 fn reordered(flow: &[Frame]) -> u64 {

@@ -22,7 +22,7 @@ pub(crate) fn timelines(lab: &FleetLab) -> Vec<(String, Plot)> {
 
 /// The run that lost most, and of equal ones the first.
 fn worst<'a>(runs: &Runs<'a>) -> Option<&'a Run> {
-    let backwards = runs.runs.iter().rev();
+    let backwards = runs.all.iter().rev();
     backwards.copied().max_by_key(|run| run.lost)
 }
 
@@ -66,7 +66,7 @@ fn draw(run: &Run, runs: &Runs<'_>) -> Plot {
             plot = plot.series(mark(format!("{what} after {moment:.0} ms"), colour, moment));
         }
     }
-    let count = runs.runs.len();
+    let count = runs.all.len();
     plot.caption(match count {
         1 => "Frames by the time at which they were sent.".to_owned(),
         _ => format!(

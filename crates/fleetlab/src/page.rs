@@ -49,7 +49,7 @@ fn answer(lab: &FleetLab) -> Vec<String> {
         sentences.push(format!("No frame was lost by: {}.", clean.join(", ")));
     }
     for runs in corelane.iter().filter(lost) {
-        let outages: Vec<f64> = runs.runs.iter().map(|run| run.outage_ms).collect();
+        let outages: Vec<f64> = runs.all.iter().map(|run| run.outage_ms).collect();
         let (_, longest) = range(&outages);
         sentences.push(format!(
             "{}: {} frames lost in {}, the longest outage {longest:.0} ms, its median {:.0} ms.",
@@ -106,13 +106,13 @@ fn losses(lab: &FleetLab) -> Table {
         "p99, ms",
     ]);
     for runs in lab.by_event() {
-        let lost = || runs.runs.iter().map(|run| run.lost as f64);
-        let outages = || runs.runs.iter().map(|run| run.outage_ms);
-        let noticed = || runs.runs.iter().filter_map(|run| run.noticed_ms);
+        let lost = || runs.all.iter().map(|run| run.lost as f64);
+        let outages = || runs.all.iter().map(|run| run.outage_ms);
+        let noticed = || runs.all.iter().filter_map(|run| run.noticed_ms);
         let (_, longest) = range(outages().collect::<Vec<_>>());
         table.push([
             runs.words(),
-            runs.runs.len().to_string(),
+            runs.all.len().to_string(),
             runs.sum(|run| run.lost).to_string(),
             at(lost(), 0.5),
             at(lost(), 0.99),
@@ -148,11 +148,11 @@ fn flows(lab: &FleetLab) -> Table {
         "by the kernels",
     ]);
     for runs in lab.by_event() {
-        let moved = || runs.runs.iter().map(|run| run.moved as f64);
-        let shares = runs.runs.iter().map(|run| run.share_of_kernels());
+        let moved = || runs.all.iter().map(|run| run.moved as f64);
+        let shares = runs.all.iter().map(|run| run.share_of_kernels());
         table.push([
             runs.words(),
-            runs.runs.len().to_string(),
+            runs.all.len().to_string(),
             at(moved(), 0.5),
             at(moved(), 0.99),
             runs.sum(|run| run.moved_needlessly).to_string(),

@@ -91,7 +91,7 @@ pub struct Run {
 pub(crate) struct Runs<'a> {
     pub(crate) event: Event,
     pub(crate) forwarder: Forwarder,
-    pub(crate) runs: Vec<&'a Run>,
+    pub(crate) all: Vec<&'a Run>,
 }
 
 impl FleetLab {
@@ -108,22 +108,21 @@ impl FleetLab {
         let all = events.iter().flat_map(|&event| {
             both.map(|forwarder| {
                 let of_it = |run: &&Run| (run.event, run.forwarder) == (event, forwarder);
-                let runs = self.runs.iter().filter(of_it).collect();
                 Runs {
                     event,
                     forwarder,
-                    runs,
+                    all: self.runs.iter().filter(of_it).collect(),
                 }
             })
         });
-        all.filter(|of_event| !of_event.runs.is_empty()).collect()
+        all.filter(|of_event| !of_event.all.is_empty()).collect()
     }
 }
 
 impl Runs<'_> {
     /// The sum of a count over the runs.
     pub(crate) fn sum(&self, of: fn(&Run) -> u64) -> u64 {
-        self.runs.iter().map(|run| of(run)).sum()
+        self.all.iter().map(|run| of(run)).sum()
     }
 
     /// Who forwards, and what happens.
