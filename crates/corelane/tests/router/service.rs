@@ -195,6 +195,36 @@ impl Service {
         })
     }
 
+    /// A restart does not detach what moves the frames.
+    fn keeps_its_program(&self) {
+        // Another engine is attached anew. However often it is started then, its program stays.
+        self.configure("engine", "\"xdp\"");
+        self.guest.run("systemctl restart corelane");
+        self.forwards();
+        let bare = self.moments_without_program(|| {
+            for _ in 0..6 {
+                self.is_replaced_after("a restart", |_| {
+                    self.guest.run("systemctl restart corelane");
+                });
+            }
+        });
+        assert_eq!(bare, 0, "{}", self.guest.journal());
+        let taken = self.guest.journal().matches("the service manager").count();
+        assert_eq!(taken, 6, "{}", self.guest.journal());
+        // One that cannot start leaves it to the kernel, and the next one is whole.
+        self.guest
+            .run("echo 'port = 3' >>/etc/corelane.toml; systemctl restart corelane || true");
+        wait_for("three attempts", PATIENCE, || {
+            self.guest.journal().matches("corelane.toml:").count() > 3
+        });
+        self.guest
+            .run("sed -i '$d' /etc/corelane.toml; systemctl restart corelane");
+        self.forwards();
+        self.configure("engine", "\"auto\"");
+        self.guest.run("systemctl restart corelane");
+        self.forwards();
+    }
+
     /// A user that is not root, and for every thread but workers exactly these rights.
     fn has_exactly(&self, wanted: &[(u32, &str)]) {
         let set: u64 = wanted.iter().fold(0, |set, (number, _)| set | 1 << number);
@@ -325,30 +355,7 @@ fn the_service_lives_under_systemd_as_documented() {
     });
     guest.run("sed -i '$d' /etc/corelane.toml");
 
-    // Another engine is attached anew. However often that one is started, its program stays in its place.
-    service.configure("engine", "\"xdp\"");
-    guest.run("systemctl restart corelane");
-    service.forwards();
-    let bare = service.moments_without_program(|| {
-        for _ in 0..6 {
-            service.is_replaced_after("a restart", |_| {
-                guest.run("systemctl restart corelane");
-            });
-        }
-    });
-    assert_eq!(bare, 0, "{}", guest.journal());
-    let taken = guest.journal().matches("the service manager").count();
-    assert_eq!(taken, 6, "{}", guest.journal());
-    // One that cannot start leaves it to the kernel, and the next one is whole.
-    guest.run("echo 'port = 3' >>/etc/corelane.toml; systemctl restart corelane || true");
-    wait_for("three attempts", PATIENCE, || {
-        guest.journal().matches("corelane.toml:").count() > 3
-    });
-    guest.run("sed -i '$d' /etc/corelane.toml; systemctl restart corelane");
-    service.forwards();
-    service.configure("engine", "\"auto\"");
-    guest.run("systemctl restart corelane");
-    service.forwards();
+    service.keeps_its_program();
 
     // However often it ends, it comes again.
     service.is_replaced_after("kill -9", |router| signal(router, Signal::KILL).unwrap());
