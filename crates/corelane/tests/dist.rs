@@ -28,7 +28,7 @@ pub(crate) fn make(directory: &Path) -> PathBuf {
     fs::set_permissions(&stand_in, fs::Permissions::from_mode(0o755)).unwrap();
     let out = directory.join("out");
     let script = Path::new(SOURCE).join("scripts/dist");
-    done(Command::new(script).args([&out, &stand_in, &stand_in]));
+    done(Command::new(script).args([&out, &stand_in]));
     out
 }
 
@@ -146,7 +146,6 @@ fn installs(package: &Path, root: &Path) {
     assert!(each.contains("\nRuntimeDirectory=corelane-%i\n"), "{each}");
     for file in [
         "etc/corelane.toml",
-        "usr/bin/corelane-guest",
         "usr/share/bash-completion/completions/corelane",
         "usr/share/man/man1/corelane-run.1.gz",
         "usr/share/doc/corelane/copyright",

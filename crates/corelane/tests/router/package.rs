@@ -1,5 +1,5 @@
 //! The Debian package under a systemd: installed, forwarding after its ports are named and it is
-//! started, and gone without a trace.
+//! started, by either unit, and gone without a trace.
 
 use host::temporary::Directory;
 
@@ -31,9 +31,18 @@ fn the_package_forwards_after_two_commands_and_is_removed_whole() {
     let socket = Socket(guest.path("run/corelane"));
     lab.wait_for_fast_path(&socket, &["10.1.0.2", "2001:db8:1::2"]);
 
+    // A router of another name, by the template.
+    guest.run("systemctl stop corelane");
+    guest.run("mkdir /etc/corelane && cp /etc/corelane.toml /etc/corelane/edge.toml");
+    guest.run("systemctl link /usr/lib/systemd/system/corelane@.service");
+    guest.run("systemctl enable --now corelane@edge");
+    let ports = guest.run("corelane show ports --instance edge --run-directory /run/corelane-edge");
+    assert!(ports.contains("r0") && ports.contains("r1"), "{ports}");
+
     guest.run("umount /usr/bin/corelane");
     dpkg("--purge corelane");
     assert_eq!(guest.router(), None);
+    assert!(!guest.is("is-active corelane@edge"));
     for gone in ["etc/corelane.toml", "usr/bin/corelane", "run/corelane"] {
         assert!(!guest.path(gone).exists(), "{gone}");
     }

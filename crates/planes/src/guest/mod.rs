@@ -3,6 +3,7 @@
 mod archive;
 mod choice;
 mod image;
+mod inside;
 mod plan;
 mod qemu;
 mod registers;
@@ -17,9 +18,9 @@ pub use plan::{BOOT_BOUND, BOOT_PATIENCE, Kind, Plan};
 pub use running::{Guest, sweep_leftovers};
 
 /// The static program for guests: what `CORELANE_GUEST` names, else the file `corelane-guest`
-/// beside this program, else what `make guest` built in the source tree that this program was
-/// built from. `None` when there is none. A program that needs a loader is passed over: a guest has
-/// none.
+/// beside this program, else the one that this program carries inside, as what `make dist` makes
+/// does, else what `make guest` built in the source tree that this program was built from. `None`
+/// when there is none. A program that needs a loader is passed over: a guest has none.
 pub fn program() -> Option<PathBuf> {
     let named = std::env::var_os("CORELANE_GUEST").map(PathBuf::from);
     let beside = std::env::current_exe()
@@ -27,7 +28,7 @@ pub fn program() -> Option<PathBuf> {
         .map(|own| own.with_file_name("corelane-guest"));
     let built = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../../target/x86_64-unknown-linux-musl/guest/corelane-guest");
-    [named, beside, Some(built)]
+    [named, beside, inside::program(), Some(built)]
         .into_iter()
         .flatten()
         .find(|path| fs::read(path).is_ok_and(|bytes| is_static(&bytes)))
