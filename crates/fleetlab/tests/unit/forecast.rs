@@ -16,7 +16,10 @@ fn question() -> Question {
     }
 }
 
-fn asked(question: &Question, kernel: Option<fn(u32) -> Result<Vec<f64>, Infallible>>) -> Forecast {
+/// The kernel's spreads over so many nodes.
+type Spreads = fn(u32) -> Result<Vec<f64>, Infallible>;
+
+fn asked(question: &Question, kernel: Option<Spreads>) -> Forecast {
     forecast(question, Environment::read("0", 1), kernel).unwrap()
 }
 
