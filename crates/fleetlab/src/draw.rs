@@ -29,7 +29,9 @@ fn worst<'a>(runs: &Runs<'a>) -> Option<&'a Run> {
 fn draw(run: &Run, runs: &Runs<'_>) -> Plot {
     let line = &run.timeline;
     let points = |mut series: Series, counts: &[u32]| {
-        for (place, &count) in counts.iter().enumerate() {
+        // The last step may be a part of one.
+        let whole = counts.len().saturating_sub(1);
+        for (place, &count) in counts.iter().enumerate().take(whole) {
             // In the middle of the step.
             let x = line.begins_ms + line.step_ms * (place as f64 + 0.5);
             series = series.point(x, f64::from(count));
@@ -69,6 +71,9 @@ fn draw(run: &Run, runs: &Runs<'_>) -> Plot {
     let count = runs.all.len();
     plot.caption(match count {
         1 => "Frames by the time at which they were sent.".to_owned(),
+        _ if run.lost == 0 => {
+            format!("Frames by the time at which they were sent, in the first of {count} runs.")
+        }
         _ => format!(
             "Frames by the time at which they were sent, in the one of {count} runs that lost most."
         ),
