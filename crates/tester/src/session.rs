@@ -125,8 +125,8 @@ impl<'a> Session<'a> {
     }
 
     /// A trial of so many seconds that asks what the device gives out: again, as in
-    /// [`Session::valid_trial`], where that is less than `least` frames/s or too many are lost, and it
-    /// may be for others. These can only take from it.
+    /// [`Session::valid_trial`], where that is less than `least` frames/s and it may be for others.
+    /// These can only take from it.
     pub(crate) fn long_trial(
         &mut self,
         (rate, least): (f64, f64),
@@ -135,8 +135,8 @@ impl<'a> Session<'a> {
     ) -> Option<Trial> {
         let schedule = Schedule::constant(rate, seconds);
         self.repeated(&schedule, purpose, None, |trial| {
-            let fails = !trial.carries(least) && !trial.fails_anyway();
-            !trial.validity.counts() || (trial.validity != Validity::Valid && fails)
+            let is_less = !trial.gives_out(least) && !trial.fails_anyway();
+            !trial.validity.counts() || (trial.validity != Validity::Valid && is_less)
         })
     }
 

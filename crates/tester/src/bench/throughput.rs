@@ -198,11 +198,12 @@ fn bisect(session: &mut Session<'_>, high: f64, search: f64, decide: f64) -> Fou
 }
 
 /// Searches up to `high` with longer trials, of `seconds`, for what the device gives out. Each is
-/// worth several of the usual ones, so one decides.
+/// worth several of the usual ones. Others can only take from it, so one that passes decides, and one
+/// that fails is run again.
 fn bisect_longer(session: &mut Session<'_>, high: f64, seconds: f64) -> Found<f64> {
     let decide = session.profile.final_seconds;
     let search = Bisection {
-        repeats: 1,
+        repeats: 2,
         passes: 1,
         ..bisection(session, high)
     };

@@ -218,13 +218,14 @@ impl Trial {
         self.validity.counts() && self.disturbance().is_beside_the_point(lost, sent)
     }
 
-    /// Whether more frames were lost than came while others had a core that was needed, and that in
-    /// more than half of the trial's stretches: shorter trials at this rate would fail more often
-    /// than not. Where nobody knows the stretches, each loss is one too many.
+    /// Whether frames were lost while nobody else had a core that was needed, in more than half of the
+    /// trial's stretches: shorter trials at this rate would fail more often than not. Where nobody
+    /// knows the stretches, each loss is one too many.
     pub(crate) fn lost_by_itself(&self) -> bool {
         let stretches = (self.seconds / STRETCH_SECONDS).round();
         let mostly = |lossy: u32| 2.0 * f64::from(lossy) > stretches;
-        self.counts.lost > 0 && !self.is_loss_theirs() && self.lossy_stretches.is_none_or(mostly)
+        let alone = self.validity == Validity::Valid;
+        alone && self.counts.lost > 0 && self.lossy_stretches.is_none_or(mostly)
     }
 
     /// Whether the device's buffer filled all the while, by more than a share of the trial: then
