@@ -1,6 +1,6 @@
-//! What capturing and sampling cost the frames that are forwarded, by turns on one device with the Internet's
-//! table: nothing captured, a reason that no frame has, a filter that none passes, one frame in
-//! a thousand, every frame.
+//! What capturing and samples cost the frames that are forwarded, by turns on one device with the
+//! Internet's table: nothing captured, a reason that no frame has, a filter that none passes, one frame
+//! in a thousand, every frame; samples of one frame in a thousand.
 //!
 //! `make bench-capture`, as root. What each of these may cost at most is printed beside it.
 
@@ -15,8 +15,8 @@ use bed::{Failure, SEED, fill, lay, open};
 use bpf::classic::Filter;
 use clap::Parser;
 use dut::routes::{self, DESTINATIONS};
-use fastpath::forward::capture::{Frames, Wanted};
-use fastpath::forward::{Forwarder, Reason};
+use fastpath::forward::capture::{Frames, Samples, Wanted};
+use fastpath::forward::{Capturing, Forwarder, Reason};
 use figures::{Estimate, Rounds};
 use report::Table;
 use tester::sizes::Family;
@@ -59,7 +59,15 @@ struct Setting {
     name: &'static str,
     /// How much slower frames may be.
     most: Option<f64>,
-    wanted: Option<Wanted>,
+    shown: Shown,
+}
+
+/// What ports show.
+enum Shown {
+    Nothing,
+    Captured(Wanted),
+    /// One frame in so many.
+    Samples(u32),
 }
 
 fn settings(port: u32) -> Result<Vec<Setting>, Failure> {
@@ -72,7 +80,7 @@ fn settings(port: u32) -> Result<Vec<Setting>, Failure> {
         ports: vec![port],
     };
     let filter: Filter = NOBODYS.parse()?;
-    let setting = |name, most, wanted| Setting { name, most, wanted };
+    let setting = |name, most, shown| Setting { name, most, shown };
     let no_route = Wanted {
         reasons: vec![Reason::NoRoute],
         forwarded: false,
@@ -87,12 +95,25 @@ fn settings(port: u32) -> Result<Vec<Setting>, Failure> {
         ..forwarded()
     };
     Ok(vec![
-        setting("nothing", None, None),
-        setting("nothing, again", Some(0.005), None),
-        setting("a reason that no frame has", Some(0.05), Some(no_route)),
-        setting("a filter that no frame passes", Some(0.05), Some(filtered)),
-        setting("one frame in 1000", Some(0.02), Some(sampled)),
-        setting("every frame", None, Some(forwarded())),
+        setting("nothing", None, Shown::Nothing),
+        setting("nothing, again", Some(0.005), Shown::Nothing),
+        setting(
+            "a reason that no frame has",
+            Some(0.05),
+            Shown::Captured(no_route),
+        ),
+        setting(
+            "a filter that no frame passes",
+            Some(0.05),
+            Shown::Captured(filtered),
+        ),
+        setting("one frame in 1000", Some(0.02), Shown::Captured(sampled)),
+        setting("every frame", None, Shown::Captured(forwarded())),
+        setting(
+            "samples, one frame in 1000",
+            Some(0.02),
+            Shown::Samples(1000),
+        ),
     ])
 }
 
@@ -163,49 +184,91 @@ fn carry(
     trial: Duration,
 ) -> Result<f64, Failure> {
     host::cleanup::check()?;
-    let Some(wanted) = &setting.wanted else {
-        // What loading leaves in caches is the same for all.
-        let forwarded = Wanted {
-            reasons: Vec::new(),
-            forwarded: true,
-            every: 1,
-            snap: 256,
-            filter: None,
-            ports: vec![lanes.ingress().index],
-        };
-        arm(forwarder, &forwarded)?;
-        forwarder.end_capture();
-        return nanoseconds(lanes, load, trial);
+    let wanted = match &setting.shown {
+        Shown::Captured(wanted) => wanted,
+        Shown::Nothing => {
+            // What loading leaves in caches is the same for all.
+            let forwarded = Wanted {
+                reasons: Vec::new(),
+                forwarded: true,
+                every: 1,
+                snap: 256,
+                filter: None,
+                ports: vec![lanes.ingress().index],
+            };
+            arm(forwarder, &forwarded)?;
+            forwarder.end_capture();
+            return nanoseconds(lanes, load, trial);
+        }
+        Shown::Samples(every) => {
+            let mut samples = sample(forwarder, *every)?;
+            let outcome = beside(
+                || while samples.next_sample().is_some() {},
+                || nanoseconds(lanes, load, trial),
+            );
+            forwarder.end_samples();
+            return outcome;
+        }
     };
     let mut frames = arm(forwarder, wanted)?;
-    let over = AtomicBool::new(false);
-    let outcome = std::thread::scope(|threads| {
-        threads.spawn(|| {
-            while !over.load(Ordering::Relaxed) {
-                while frames.next_frame().is_some() {}
-                std::thread::sleep(PAUSE);
-            }
-        });
-        let outcome = nanoseconds(lanes, load, trial);
-        over.store(true, Ordering::Relaxed);
-        outcome
-    });
+    let outcome = beside(
+        || while frames.next_frame().is_some() {},
+        || nanoseconds(lanes, load, trial),
+    );
     forwarder.end_capture();
     outcome
 }
 
-fn arm(forwarder: &mut Forwarder, wanted: &Wanted) -> Result<Frames, Failure> {
-    forwarder.capture(wanted.clone())?;
+/// Measures while another thread reads what is shown.
+fn beside(
+    mut read: impl FnMut() + Send,
+    measure: impl FnOnce() -> Result<f64, Failure>,
+) -> Result<f64, Failure> {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                read();
+                std::thread::sleep(PAUSE);
+            }
+        });
+        let outcome = measure();
+        over.store(true, Ordering::Relaxed);
+        outcome
+    })
+}
+
+/// Goes on until every port runs its program.
+fn settle(
+    forwarder: &mut Forwarder,
+    tend: impl Fn(&mut Forwarder) -> Option<Capturing>,
+) -> Result<Capturing, Failure> {
     let capturing = loop {
-        let capturing = forwarder.tend_capture().ok_or("no capture")?;
+        let capturing = tend(forwarder).ok_or("nothing is shown")?;
         if !capturing.comes {
             break capturing;
         }
         std::thread::sleep(Duration::from_millis(1));
     };
-    if let Some((_, why)) = capturing.failed.first() {
-        return Err(why.clone().into());
+    match capturing.failed.first() {
+        Some((_, why)) => Err(why.clone().into()),
+        None => Ok(capturing),
     }
+}
+
+fn sample(forwarder: &mut Forwarder, every: u32) -> Result<Samples, Failure> {
+    forwarder.take_samples()?;
+    settle(forwarder, Forwarder::tend_samples)?;
+    let [ring, counts] = forwarder.sampled().ok_or("no samples")?;
+    let (ring, counts) = (ring.try_clone_to_owned()?, counts.try_clone_to_owned()?);
+    let mut samples = Samples::new(ring, counts, bpf::map::possible_cpus()?)?;
+    samples.set_rate(every, 100, || 0);
+    Ok(samples)
+}
+
+fn arm(forwarder: &mut Forwarder, wanted: &Wanted) -> Result<Frames, Failure> {
+    forwarder.capture(wanted.clone())?;
+    let capturing = settle(forwarder, Forwarder::tend_capture)?;
     if !capturing.filtered {
         return Err("the kernel refuses the filter".into());
     }

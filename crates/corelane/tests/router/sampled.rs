@@ -145,19 +145,30 @@ fn a_collector_gets_what_passed(engine: &str) {
     let wires = Wires::open(&lab);
     let before = router.forwarded();
     let sent = |to: [u8; 4], port: u16| {
-        wires
-            .a
-            .send(&ipv4(wires.macs, [10, 0, 0, 2], to, port, &[0x55; 300]));
+        let frame = ipv4(wires.macs, [10, 0, 0, 2], to, port, &[0x55; 300]);
+        wires.a.send(&frame);
     };
-    for _ in 0..FRAMES {
-        (0..FLOWS).for_each(|flow| sent([203, 0, 113, 9], 5000 + flow));
-    }
-    for _ in 0..LOST {
-        sent([198, 51, 100, 3], 9);
-        sent([192, 0, 2, 200], 9);
-    }
-    wait_for("all frames", 20, || router.reason("no-route") >= LOST);
-    let datagrams = collector.datagrams(Duration::from_secs(3));
+    // A second or more, so that nobody has to keep much.
+    let datagrams = std::thread::scope(|threads| {
+        let sender = threads.spawn(|| {
+            for round in 0..FRAMES {
+                (0..FLOWS).for_each(|flow| sent([203, 0, 113, 9], 5000 + flow));
+                if round % 25 == 0 {
+                    std::thread::sleep(Duration::from_millis(25));
+                }
+            }
+            for _ in 0..LOST {
+                sent([198, 51, 100, 3], 9);
+                sent([192, 0, 2, 200], 9);
+            }
+        });
+        let mut all = Vec::new();
+        while !sender.is_finished() {
+            all.extend(collector.datagrams(Duration::from_millis(100)));
+        }
+        all.extend(collector.datagrams(Duration::from_secs(3)));
+        all
+    });
     let forwarded = router.forwarded() - before;
     assert!(
         forwarded >= u64::from(FLOWS) * FRAMES,
@@ -199,7 +210,8 @@ fn flows_are_estimated(lab: &Lab, engine: &str, documents: &[Value]) {
         let routed = record(sample, 1002);
         assert_eq!(routed["next-hop"], "10.1.0.2", "{routed}");
         assert_eq!(number(&routed["dst-mask-len"]), 24);
-        assert_eq!(number(&routed["src-mask-len"]), 24);
+        // The sender is a neighbour, which has a prefix of its own.
+        assert_eq!(number(&routed["src-mask-len"]), 32);
     }
     assert_eq!(by_flow.len(), usize::from(FLOWS));
     let within = by_flow.values().filter(|count| {
@@ -314,7 +326,7 @@ fn tshark_agrees(lab: &Lab, datagrams: &[Vec<u8>]) {
         values["sflow.flow_sample.sampling_rate"]["10"] > 1500,
         "{values:?}"
     );
-    assert_eq!(only("sflow_245.nexthop")[0], "10.1.0.2");
+    assert!(only("sflow_245.nexthop").contains(&"10.1.0.2"));
     assert!(only("sflow_245.nexthop.dst_mask").contains(&"24"));
     assert!(values["sflow_245.ifinoct"].values().sum::<u64>() >= 4);
     assert!(!values.contains_key("_ws.malformed"), "{values:?}");
@@ -375,7 +387,8 @@ fn samples_end_and_begin_with_the_configuration_and_a_capture_goes_beside_them()
     }
     assert!(child.wait_with_output().unwrap().status.success());
     let told = collector.datagrams(quiet);
-    assert!(!told.is_empty(), "samples go on");
+    let is_told = |one: &Vec<u8>| one.windows(9).any(|some| some == b"blackhole");
+    assert!(told.iter().any(is_told), "samples go on");
     // Without a collector there are none, and ports run their own programs.
     let file = lab.path("sflow.toml");
     let keys = std::fs::read_to_string(&file).unwrap();
@@ -396,7 +409,7 @@ fn samples_end_and_begin_with_the_configuration_and_a_capture_goes_beside_them()
     drop(collector);
     assert!(lab.ping("10.1.0.2"));
     wait_for("what the log says", 20, || {
-        router.log().contains("event=sflow")
+        router.log().contains("level=warning event=sflow")
     });
     router.verify();
     router.end(libc::SIGTERM);

@@ -281,6 +281,20 @@ impl Shows {
         own.chain(self.earlier.iter().copied()).collect()
     }
 
+    /// How far it is on the ports that are of interest.
+    fn state(&self, of_it: impl Fn(u32) -> bool) -> Capturing {
+        let of_it = |ifindex: &u32| of_it(*ifindex);
+        let failed = self.failed.iter().filter(|(ifindex, _)| of_it(ifindex));
+        Capturing {
+            ports: self.programs.keys().copied().filter(of_it).collect(),
+            failed: failed
+                .map(|(ifindex, why)| (*ifindex, why.clone()))
+                .collect(),
+            comes: self.coming.keys().any(of_it),
+            filtered: self.unfiltered.is_empty(),
+        }
+    }
+
     fn maps(&self, names: [&str; 2]) -> [BorrowedFd<'_>; 2] {
         names.map(|name| self.maps[name].as_fd())
     }
@@ -307,16 +321,7 @@ impl Forwarder {
         self.tend_shows();
         let shows = self.shows.as_ref()?;
         shows.purpose.capture.as_ref()?;
-        let of_it = |ifindex: &u32| shows.purpose.captures(*ifindex);
-        let failed = shows.failed.iter().filter(|(ifindex, _)| of_it(ifindex));
-        Some(Capturing {
-            ports: shows.programs.keys().copied().filter(of_it).collect(),
-            failed: failed
-                .map(|(ifindex, why)| (*ifindex, why.clone()))
-                .collect(),
-            comes: shows.coming.keys().any(of_it),
-            filtered: shows.unfiltered.is_empty(),
-        })
+        Some(shows.state(|ifindex| shows.purpose.captures(ifindex)))
     }
 
     /// From the next frame on, ports run their own programs again, or soon those that take samples.
@@ -342,17 +347,11 @@ impl Forwarder {
         self.show(capture, true, kept)
     }
 
-    /// Goes on with samples: ports that have come since are sampled, too. Ports that cannot, and
-    /// why; `None`: no samples are taken.
-    pub fn tend_samples(&mut self) -> Option<Vec<(u32, String)>> {
+    /// Goes on with samples, as [`Forwarder::tend_capture`].
+    pub fn tend_samples(&mut self) -> Option<Capturing> {
         self.tend_shows();
         let shows = self.shows.as_ref().filter(|shows| shows.purpose.samples)?;
-        let failed = shows.failed.iter();
-        Some(
-            failed
-                .map(|(ifindex, why)| (*ifindex, why.clone()))
-                .collect(),
-        )
+        Some(shows.state(|_| true))
     }
 
     /// From the next frame on, ports run their own programs again, or soon those of a capture.

@@ -26,13 +26,17 @@ fn sampled(bench: &mut Bench) -> Samples {
     Samples::new(own(ring), own(counts), possible_cpus().unwrap()).unwrap()
 }
 
-/// Waits until programs have come. Nobody says of samples when all have: a program takes some tens of
-/// milliseconds.
+/// Waits until programs have come.
 fn settle(bench: &mut Bench) {
-    let end = Instant::now() + Duration::from_secs(2);
-    while Instant::now() < end {
-        let failed = bench.forwarder.tend_samples().unwrap_or_default();
-        assert_eq!(failed, []);
+    let end = Instant::now() + Duration::from_mins(1);
+    loop {
+        let sampling = bench.forwarder.tend_samples().unwrap();
+        assert_eq!(sampling.failed, []);
+        if !sampling.comes {
+            assert_eq!(sampling.ports, [bench.r0, bench.r1]);
+            return;
+        }
+        assert!(Instant::now() < end, "programs never come");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -112,7 +112,7 @@ impl Instance {
         let (Some(sampler), Some(forwarder)) = (&sampling.sampler, forwarder) else {
             return;
         };
-        let failed = forwarder.tend_samples().unwrap_or_default();
+        let failed = forwarder.tend_samples().unwrap_or_default().failed;
         for (port, error) in failed.iter().filter(|one| !sampling.said.contains(one)) {
             let result = "its frames are not sampled; look at corelane show ports";
             log!(Level::Warning, "sampling", port, error, result);

@@ -13,6 +13,8 @@ use crate::log::{Level, log};
 
 /// The longest that a sample waits for others in its datagram: half of what collectors may expect.
 const WAITS: Duration = Duration::from_millis(500);
+/// How long nothing more is said of what does not work.
+const SAID: Duration = Duration::from_mins(10);
 /// How long until a socket is tried again.
 const AGAIN: Duration = Duration::from_secs(5);
 
@@ -24,8 +26,8 @@ pub(super) struct Exporter {
     open: Option<Open>,
     /// When it was tried to open.
     tried: Option<Instant>,
-    /// That it does not work has been said.
-    said: bool,
+    /// When it was said that it does not work.
+    said: Option<Instant>,
     flushed: Instant,
     /// When the counters of an interface are due, and what it had received at the beginning.
     polled: Option<Instant>,
@@ -51,7 +53,7 @@ impl Exporter {
             began: now,
             open: None,
             tried: None,
-            said: false,
+            said: None,
             flushed: now,
             polled: None,
             begun_with: BTreeMap::new(),
@@ -179,10 +181,7 @@ impl Exporter {
             return;
         };
         match open.socket.send(&datagram) {
-            Ok(_) => {
-                Counts::add(&counted.datagrams, 1);
-                self.said = false;
-            }
+            Ok(_) => Counts::add(&counted.datagrams, 1),
             Err(error) => {
                 Counts::add(&counted.failed, 1);
                 self.complain(&error);
@@ -190,9 +189,10 @@ impl Exporter {
         }
     }
 
-    /// Once, until it works again.
+    /// Not again soon: where nobody listens, every second datagram is refused.
     fn complain(&mut self, error: &io::Error) {
-        if !std::mem::replace(&mut self.said, true) {
+        if self.said.is_none_or(|said| said.elapsed() >= SAID) {
+            self.said = Some(Instant::now());
             let collector = self.export.collector;
             let result = "it is tried again, and forwarding goes on; look at sflow.collector and the \
                           route there";
