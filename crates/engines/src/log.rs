@@ -4,10 +4,12 @@
 //! It waits for nobody: a line for which there is no room, because nobody reads, is left out, and
 //! the next one says how many were.
 
+use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -16,6 +18,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 const LONGEST: usize = 4096;
 /// Lines left out since the latest that was written.
 static LEFT_OUT: AtomicU64 = AtomicU64::new(0);
+/// Lines that are kept for who looks later, and how many bytes of each.
+const KEPT: usize = 200;
+const KEPT_BYTES: usize = 512;
+static RECENT: Mutex<Option<Recent>> = Mutex::new(None);
 /// What matters less is not said.
 static LEAST: AtomicU8 = AtomicU8::new(Level::Info as u8);
 
@@ -44,12 +50,70 @@ impl Level {
         self as u8 >= LEAST.load(Ordering::Relaxed)
     }
 
-    fn name(self) -> &'static str {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Detail => "detail",
             Self::Info => "info",
             Self::Warning => "warning",
             Self::Error => "error",
+        }
+    }
+}
+
+/// The lines that were written last.
+#[derive(Debug, Default)]
+struct Recent {
+    lines: VecDeque<Said>,
+    /// The number of the next line.
+    next: u64,
+}
+
+/// A line that was written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Said {
+    /// When, since 1970.
+    pub seconds: f64,
+    /// How much it matters.
+    pub level: Level,
+    /// The event and its pairs.
+    pub text: String,
+}
+
+/// From now on the latest lines are kept for [`since`], in some 100 KiB.
+pub fn keep() {
+    recent().get_or_insert_default();
+}
+
+/// The lines from a number on that are still kept, and the number of the next.
+pub fn since(number: u64) -> (Vec<Said>, u64) {
+    let recent = recent();
+    let Some(recent) = &*recent else {
+        return (Vec::new(), 0);
+    };
+    let first = recent.next - recent.lines.len() as u64;
+    let lines = recent.lines.iter();
+    let lines = lines.skip(number.saturating_sub(first) as usize).cloned();
+    (lines.collect(), recent.next)
+}
+
+/// Nobody ends while holding it.
+fn recent() -> MutexGuard<'static, Option<Recent>> {
+    RECENT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn remember(seconds: f64, level: Level, text: &str) {
+    if let Some(recent) = &mut *recent() {
+        let text = &text[..text.floor_char_boundary(KEPT_BYTES)];
+        let text = text.to_owned();
+        recent.lines.push_back(Said {
+            seconds,
+            level,
+            text,
+        });
+        recent.next += 1;
+        if recent.lines.len() > KEPT {
+            recent.lines.pop_front();
         }
     }
 }
@@ -62,11 +126,13 @@ pub fn write(level: Level, event: &str, pairs: &[(&str, String)]) {
     let seconds = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0.0, |since| since.as_secs_f64());
-    let mut line = format!("time={seconds:.3} level={} event={event}", level.name());
+    let mut text = event.to_owned();
     for (key, value) in pairs {
         // Writing to a string does not fail.
-        let _ = write!(line, " {key}={}", quoted(value));
+        let _ = write!(text, " {key}={}", quoted(value));
     }
+    remember(seconds, level, &text);
+    let line = format!("time={seconds:.3} level={} event={text}", level.name());
     put(&mut std::io::stderr(), &LEFT_OUT, line);
 }
 

@@ -12,6 +12,7 @@ mod lab;
 mod watch;
 
 mod checksums;
+mod console;
 mod contract;
 mod cores;
 mod devices;

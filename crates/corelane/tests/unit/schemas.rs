@@ -36,6 +36,7 @@ fn all() -> Vec<Value> {
         written::<fleetlab::forecast::Forecast>(),
         read::<fleetlab::result::FleetLab>(),
         read::<planes::result::Comparison>(),
+        written::<router::management_plane::console::Point>(),
         written::<router::management_plane::explain::Explained>(),
         written::<router::management_plane::forms::Health>(),
         written::<router::management_plane::forms::Show>(),

@@ -1,5 +1,5 @@
 //! What a reason is called by collectors of sFlow: the codes of the sFlow Dropped Packet Notification
-//! Structures (sflow.org/sflow_drops.txt), of which 0 to 15 are those of ICMP "unreachable".
+//! Structures (`sflow.org/sflow_drops.txt`), of which 0 to 15 are those of ICMP "unreachable".
 
 use super::Reason;
 

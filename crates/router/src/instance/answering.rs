@@ -97,7 +97,7 @@ impl Instance {
     }
 
     /// Why ports or families stay with the kernel.
-    fn kept(&self) -> Vec<String> {
+    pub(super) fn kept(&self) -> Vec<String> {
         let engine = self.follower.engine();
         let failed = engine.failed_ports().into_iter();
         let failed = failed.map(|(port, error)| format!("port {port}: {error}"));
@@ -120,7 +120,7 @@ impl Instance {
 
     /// Those of every core take a while to read, so who asks more often than [`METRICS_PAUSE`] gets
     /// the same again.
-    fn counters_for_metrics(&mut self) -> Result<Arc<Counters>, EngineError> {
+    pub(super) fn counters_for_metrics(&mut self) -> Result<Arc<Counters>, EngineError> {
         if let Some((read, counters)) = &self.metrics
             && read.elapsed() < METRICS_PAUSE
         {

@@ -16,6 +16,7 @@ mod reload;
 mod sampling;
 mod taking;
 mod vouching;
+mod watching;
 
 use std::io;
 use std::os::fd::AsFd;
@@ -32,6 +33,7 @@ use self::giving::Guest;
 use self::readiness::Readiness;
 use self::sampling::Sampling;
 use self::vouching::Vouching;
+use self::watching::Watching;
 use crate::control_plane::follower::{Checking, Follower};
 use crate::control_plane::guard::{Finding, Guard};
 use crate::control_plane::mirror::Mirror;
@@ -110,6 +112,8 @@ pub struct Instance {
     capturer: Option<Capturer>,
     /// Samples of frames, while somebody wants them.
     sampling: Sampling,
+    /// What the console shows.
+    watching: Watching,
     /// Who is taking over.
     guest: Option<Guest>,
     /// It has.
@@ -132,7 +136,10 @@ impl Instance {
     ) -> io::Result<Self> {
         let mut server = Server::new()?;
         let metrics = config.metrics.0;
-        let metrics = metrics.map(|address| Place::Metrics(address, config.metrics_allow.clone()));
+        let watching = Watching::new(&config);
+        let console = watching.console();
+        let metrics =
+            metrics.map(|address| Place::Metrics(address, config.metrics_allow.clone(), console));
         let mut unserved: Vec<Place> = metrics.into_iter().collect();
         let control = Place::Control(config.socket());
         // The running one answers there until it ends.
@@ -179,6 +186,7 @@ impl Instance {
             news: 0,
             capturer: None,
             sampling: Sampling::default(),
+            watching,
             guest: None,
             gone: false,
         };
@@ -247,6 +255,7 @@ impl Instance {
             self.follow_guest(now);
             self.follow_capturer();
             self.follow_sampling(now);
+            self.record(now);
             self.supervisor.alive(now);
         }
         self.supervisor.stopping();

@@ -41,18 +41,21 @@ impl Instance {
                 run_directory,
                 metrics,
                 metrics_allow,
+                console,
+                console_token,
                 busy_poll,
                 long_frames,
                 ..
             } = config.clone();
             let room = config.capacity();
-            let served = (instance, run_directory, metrics, metrics_allow);
+            let console = (console, console_token);
+            let served = (instance, run_directory, metrics, metrics_allow, console);
             let fixed = (engine, require, served);
             (fixed, busy_poll, long_frames, room)
         };
         if fixed(&config) != fixed(&before) {
-            let what = "engine, require, instance, run-directory, metrics, metrics-allow, busy-poll, \
-                        long-frames and the sizes change at the next start";
+            let what = "engine, require, instance, run-directory, metrics, metrics-allow, console, \
+                        console-token, busy-poll, long-frames and the sizes change at the next start";
             log!(Level::Warning, "reload", what);
         }
         let ports = if config.ports == before.ports {

@@ -5,21 +5,36 @@ use std::os::unix::net::UnixStream;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
 
+use super::console::{self, Console};
 use super::metrics::Format;
 use super::server::{Asked, LONGEST_QUESTION, PATIENCE, Patient, Question, Timed, ask, ask_once};
 
-const JSON: &str = "application/json";
-const TEXT: &str = "text/plain";
+pub(super) const JSON: &str = "application/json";
+pub(super) const TEXT: &str = "text/plain";
 
 /// What a client wants.
-struct Request {
+pub(super) struct Request {
     method: String,
-    path: String,
+    /// With what is behind `?`.
+    pub(super) path: String,
     /// The form of the metrics that it prefers.
     format: Format,
+    /// The name by which it asks for this host.
+    pub(super) host: String,
+    /// It has the header that pages of other sites cannot send.
+    pub(super) is_own: bool,
 }
 
 impl Request {
+    /// The value of a parameter behind `?`; empty when there is none.
+    pub(super) fn parameter(&self, name: &str) -> String {
+        let (_, query) = self.path.split_once('?').unwrap_or_default();
+        let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+        pairs
+            .find(|(key, _)| *key == name)
+            .map_or_else(String::new, |(_, value)| decoded(value))
+    }
+
     fn read(stream: &mut impl Read) -> io::Result<Self> {
         let mut lines = BufReader::new(stream.take(LONGEST_QUESTION)).lines();
         let first = lines.next().transpose()?.unwrap_or_default();
@@ -28,19 +43,37 @@ impl Request {
             method: words.next().unwrap_or_default(),
             path: words.next().unwrap_or_default(),
             format: Format::Text,
+            host: String::new(),
+            is_own: false,
         };
         // All of it: a connection that is closed with bytes unread is reset, and its answer cut
         // off.
         let rest = lines.map_while(Result::ok);
         for line in rest.take_while(|line| !line.is_empty()) {
-            if let Some((name, value)) = line.split_once(':')
-                && name.eq_ignore_ascii_case("accept")
-            {
-                request.format = Format::accepted(value);
+            let (name, value) = line.split_once(':').unwrap_or_default();
+            match name.to_ascii_lowercase().as_str() {
+                "accept" => request.format = Format::accepted(value),
+                "host" => value.trim().clone_into(&mut request.host),
+                "x-corelane" => request.is_own = true,
+                _ => {}
             }
         }
         Ok(request)
     }
+}
+
+/// `%20` and its like as the bytes that they stand for.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, behind @ ..] = rest {
+        let digits = behind.get(..2).filter(|_| *first == b'%');
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(byte.unwrap_or(*first));
+        rest = &behind[if byte.is_some() { 2 } else { 0 }..];
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Answers one request.
@@ -48,16 +81,19 @@ pub(super) fn serve<S: Timed>(
     mut stream: Patient<S>,
     sender: &Sender<Asked>,
     waker: &UnixStream,
+    console: Option<&Console>,
 ) -> io::Result<()> {
-    let Request {
-        method,
-        path,
-        format,
-    } = Request::read(&mut stream)?;
-    if method != "GET" {
+    let request = Request::read(&mut stream)?;
+    if request.method != "GET" {
         let status = "405 Method Not Allowed";
         return whole(&mut stream, status, TEXT, "only GET is understood\n");
     }
+    if let Some(console) = console
+        && console::answer(console, &request, &mut stream, sender, waker)?
+    {
+        return Ok(());
+    }
+    let Request { path, format, .. } = request;
     match path.as_str() {
         "/metrics" => {
             head(&mut stream, "200 OK", format.content_type())?;
@@ -92,7 +128,7 @@ pub(super) fn serve<S: Timed>(
     }
 }
 
-fn whole<S: Timed>(
+pub(super) fn whole<S: Timed>(
     stream: &mut Patient<S>,
     status: &str,
     kind: &str,
@@ -104,7 +140,22 @@ fn whole<S: Timed>(
 
 /// How long what follows will be, nobody knows: it ends with the connection.
 fn head<S: Timed>(stream: &mut Patient<S>, status: &str, kind: &str) -> io::Result<()> {
+    head_with(stream, status, kind, "")
+}
+
+/// The same with more lines, each with its end.
+pub(super) fn head_with<S: Timed>(
+    stream: &mut Patient<S>,
+    status: &str,
+    kind: &str,
+    more: &str,
+) -> io::Result<()> {
     stream.end = Instant::now() + PATIENCE;
-    let head = format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nConnection: close\r\n\r\n");
+    let head =
+        format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\n{more}Connection: close\r\n\r\n");
     stream.write_all(head.as_bytes())
 }
+
+#[cfg(test)]
+#[path = "../../tests/unit/http.rs"]
+mod tests;

@@ -5,6 +5,7 @@
 //!  config     the TOML file: every key, validated before anything starts
 //!  server     a UNIX socket (JSON) and HTTP; asks the control plane's thread
 //!  http       what is served by HTTP
+//!  console    one page that shows the router, and what it asks
 //!  pieces     an answer of any length, some hundred rows at a time
 //!  answers    what `corelane show` prints
 //!  capture    what is said about a capture
@@ -20,6 +21,7 @@ pub mod answers;
 pub mod capture;
 pub mod client;
 pub mod config;
+pub mod console;
 pub mod explain;
 pub mod forms;
 mod http;

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use super::capture::{self, WayAsked};
 use super::config::Allow;
+use super::console::Console;
 use super::http;
 use super::metrics::Format;
 use super::node;
@@ -71,8 +72,8 @@ pub struct Asked {
 pub enum Place {
     /// A UNIX socket, for people.
     Control(PathBuf),
-    /// Metrics, by HTTP, for these.
-    Metrics(SocketAddr, Allow),
+    /// Metrics, by HTTP, for these; and the console, if it is wanted.
+    Metrics(SocketAddr, Allow, Option<Console>),
 }
 
 /// Asks from within the router: for its other threads.
@@ -151,7 +152,9 @@ impl Server {
     pub fn listen(&mut self, place: &Place) -> io::Result<()> {
         match place {
             Place::Control(path) => self.listen_unix(path),
-            Place::Metrics(address, allow) => self.listen_http(*address, allow.clone()),
+            Place::Metrics(address, allow, console) => {
+                self.listen_http(*address, allow.clone(), console.clone())
+            }
         }
     }
 
@@ -188,7 +191,12 @@ impl Server {
     ///
     /// # Errors
     /// When the address is taken.
-    pub fn listen_http(&mut self, address: SocketAddr, allow: Allow) -> io::Result<()> {
+    pub fn listen_http(
+        &mut self,
+        address: SocketAddr,
+        allow: Allow,
+        console: Option<Console>,
+    ) -> io::Result<()> {
         let listener = TcpListener::bind(address).map_err(|error| {
             io::Error::new(error.kind(), format!("metrics on {address}: {error}"))
         })?;
@@ -202,7 +210,7 @@ impl Server {
             }
         };
         serve_each("metrics", next, move |stream| {
-            http::serve(stream, &sender, &waker)
+            http::serve(stream, &sender, &waker, console.as_ref())
         })
     }
 }

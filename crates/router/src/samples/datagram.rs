@@ -1,5 +1,5 @@
-//! Datagrams of sFlow version 5 (sflow.org/sflow_version_5.txt): what is said of a sampled frame, of a
-//! discarded one (sflow.org/sflow_drops.txt) and of an interface's counters.
+//! Datagrams of sFlow version 5 (`sflow.org/sflow_version_5.txt`): what is said of a sampled frame, of a
+//! discarded one (`sflow.org/sflow_drops.txt`) and of an interface's counters.
 //!
 //! Numbers of interfaces are the kernel's, which can have more than 24 bits; so every sample is of the
 //! expanded form.

@@ -82,7 +82,7 @@ impl Window {
             every,
             samples: self.kept.len() as u64,
             frames_per_second: if seconds > 0.0 { frames / seconds } else { 0.0 },
-            prefixes: self.top(seconds, prefix, |prefix| prefix.to_string()),
+            prefixes: self.top(seconds, prefix, ToString::to_string),
             flows: self.top(seconds, |one| Some(Key::of(&one.flow)), Key::shown),
             sources: self.top(seconds, |one| Some(one.flow.from), |from| address(*from)),
             failed: None,

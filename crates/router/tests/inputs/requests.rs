@@ -38,7 +38,7 @@ impl Answering {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let metrics = free.local_addr().unwrap();
         drop(free);
-        server.listen_http(metrics, Allow::default()).unwrap();
+        server.listen_http(metrics, Allow::default(), None).unwrap();
         Self {
             server,
             follower: Follower::start(&[], Box::new(Recording::new())).unwrap(),

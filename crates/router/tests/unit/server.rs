@@ -37,7 +37,7 @@ fn a_request_that_drips_in_ends() {
         stream: Dripping,
         end: Instant::now() + Duration::from_millis(100),
     };
-    let error = http::serve(client, &sender, &waker).unwrap_err();
+    let error = http::serve(client, &sender, &waker, None).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::TimedOut);
 }
 
@@ -48,7 +48,7 @@ fn a_request_in_pieces_is_read_before_it_is_answered() {
     let (mut client, stream) = UnixStream::pair().unwrap();
     client.write_all(b"GET /other HTTP/1.1\r\n").unwrap();
     let end = Instant::now() + PATIENCE;
-    let serve = move || http::serve(Patient { stream, end }, &sender, &waker);
+    let serve = move || http::serve(Patient { stream, end }, &sender, &waker, None);
     let served = std::thread::spawn(serve);
     std::thread::sleep(Duration::from_millis(50));
     client.write_all(b"Host: localhost\r\n\r\n").unwrap();
@@ -65,7 +65,7 @@ fn a_client_that_says_nothing_holds_up_nobody() {
         .unwrap()
         .local_addr()
         .unwrap();
-    server.listen_http(port, Allow::default()).unwrap();
+    server.listen_http(port, Allow::default(), None).unwrap();
     let silent: Vec<TcpStream> = (0..CLIENTS / 2)
         .map(|_| TcpStream::connect(port).unwrap())
         .collect();

@@ -44,7 +44,7 @@ const fn key(
 }
 
 /// All of them.
-pub const KEYS: [Key; 34] = [
+pub const KEYS: [Key; 36] = [
     key(
         "ports",
         "",
@@ -128,6 +128,20 @@ pub const KEYS: [Key; 34] = [
         values::ALLOW_ALLOWED,
         "Who may read the metrics beside this machine",
         |config| config.metrics_allow.to_string(),
+    ),
+    key(
+        "console",
+        "",
+        BOOLEAN,
+        "A page that shows the router, where the metrics are",
+        |config| config.console.to_string(),
+    ),
+    key(
+        "console-token",
+        "",
+        "allowed are 16 or more letters, digits and signs, or \"\" for none",
+        "What viewers of the console must know",
+        |config| quoted(&config.console_token),
     ),
     key(
         "verify-seconds",

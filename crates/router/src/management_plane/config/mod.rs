@@ -3,6 +3,7 @@
 //! Every key, its default and its allowed values are in [`Config`] and in `docs/router.md`. A file
 //! that is wrong anywhere starts nothing: the error names file, line, key and what is allowed.
 
+mod console;
 mod drain;
 mod keys;
 mod sflow;
@@ -56,6 +57,10 @@ pub struct Config {
     pub metrics: Metrics,
     /// `metrics-allow`: who may read them beside this machine (default nobody).
     pub metrics_allow: Allow,
+    /// `console`: a page that shows the router, where the metrics are (default false).
+    pub console: bool,
+    /// `console-token`: what its viewers must know (default nothing).
+    pub console_token: String,
     /// `verify-seconds`: time between comparisons with the kernel (default 300); 0: never.
     #[serde(rename = "verify-seconds", deserialize_with = "values::seconds")]
     pub verify: Option<Duration>,
@@ -117,6 +122,8 @@ impl Default for Config {
             run_directory: PathBuf::from("/run/corelane"),
             metrics: Metrics::default(),
             metrics_allow: Allow::default(),
+            console: false,
+            console_token: String::new(),
             verify: Some(Duration::from_mins(5)),
             stale: Stale::default(),
             punt_limits: PuntLimits::default(),
@@ -264,6 +271,7 @@ impl Config {
                  may read them"
             ));
         }
+        self.check_console()?;
         self.check_drain()?;
         self.sflow.check()?;
         if self.busy_poll && self.engine != EngineKind::AfXdp {
