@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 mod browser;
 
 use self::browser::Browser;
-use super::explained::roads;
 use super::lab::{Lab, Router, is_root, wait_for};
 use super::raw::{Wires, ipv4};
+use super::roads::roads;
 use crate::page::is_for_everybody;
 use crate::schemas::assert_is;
 

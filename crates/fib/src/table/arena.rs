@@ -13,7 +13,7 @@ pub(super) struct Arena<T> {
 /// A run in an arena: where, and how long. Its block's length follows from the run's. Without a gap,
 /// so that a node fills one cache line.
 #[derive(Clone, Copy, Debug, Default)]
-#[repr(packed)]
+#[repr(C, packed)]
 pub(super) struct Run {
     first: u32,
     length: u8,

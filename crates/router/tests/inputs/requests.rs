@@ -107,9 +107,10 @@ impl Answering {
                     }
                     Question::More(rest) => rest,
                     // No client can ask that.
-                    Question::Ways(_) => String::new().into(),
                     // Its stream is closed, and nobody waits for an answer.
-                    Question::TakeOver(..) | Question::Capture(..) => String::new().into(),
+                    Question::TakeOver(..) | Question::Capture(..) | Question::Ways(_) => {
+                        String::new().into()
+                    }
                 };
                 let _ = asked.answer.try_send(pieces.piece(&self.follower));
             }

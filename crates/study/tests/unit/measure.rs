@@ -117,6 +117,7 @@ impl Rig for Scripted {
             last_lost_ns: None,
             lost_at: Vec::new(),
             arrivals_by_core: Vec::new(),
+            lossy_stretches: None,
             lost_before_ns: None,
             drain_ns: None,
             filled: false,
