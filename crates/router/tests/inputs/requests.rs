@@ -106,8 +106,7 @@ impl Answering {
                         said.unwrap_or_else(|error| answers::failed(error).into())
                     }
                     Question::More(rest) => rest,
-                    // No client can ask that.
-                    // Its stream is closed, and nobody waits for an answer.
+                    // Streams are closed, and nobody waits for an answer; no client asks for ways.
                     Question::TakeOver(..) | Question::Capture(..) | Question::Ways(_) => {
                         String::new().into()
                     }
