@@ -18,10 +18,14 @@ pub(super) fn prefetch<T>(target: &T) {
 #[inline]
 pub(super) fn prefetch_to_write<T>(target: &T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: as above; a processor without the instruction ignores it.
+    // SAFETY: as above; a processor without the instruction ignores it. Only as such is it made: without
+    // a promise that the processor has it, the compiler makes a hint for a load of the intrinsic.
     unsafe {
-        use core::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_ET0>(std::ptr::from_ref(target).cast());
+        std::arch::asm!(
+            "prefetchw [{}]",
+            in(reg) std::ptr::from_ref(target),
+            options(nostack, preserves_flags, readonly)
+        );
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = target;
