@@ -374,22 +374,24 @@ fn what_was_found_of_a_change_ahead_holds_no_longer_when_its_node_has_changed() 
         route("10.0.2.0/24", 2),
         route("10.0.4.0/23", 3),
         route("10.0.6.0/24", 4),
-        // Withdrawn: routes behind it move up. Announced: those behind move down, runs are others.
+        // Withdrawn: next hops behind it move up. Announced: they move down.
         route("10.0.0.0/24", 0),
         route("10.0.2.0/24", 5),
         route("10.0.1.0/24", 6),
         route("10.0.6.0/24", 7),
-        // A node below inherits what was moved before.
+        // A node below inherits what is moved then.
         route("10.0.5.128/25", 8),
         route("10.0.4.0/23", 9),
-        route("10.0.6.0/24", 300),
-        route("10.0.2.0/24", 2),
-        // Twice, with another between.
         route("10.0.2.0/24", 3),
         route("10.0.6.0/24", 2),
-        route("10.0.2.0/24", 4),
-        route("10.0.4.0/23", 4),
+        // Wider elements: the node is painted from its next hops.
+        route("10.0.8.0/24", 300),
+        route("10.0.9.0/24", 301),
+        route("10.0.10.0/24", 302),
+        route("10.0.11.0/24", 303),
     ];
+    agrees(&routes[..8], 4);
+    agrees(&[&routes[..8], &routes[12..]].concat(), 4);
     agrees(&routes, 4);
-    agrees(&routes[4..], 12);
+    agrees(&routes[4..], 6);
 }
