@@ -159,6 +159,9 @@ pub struct Look {
     /// Nanoseconds of `CLOCK_MONOTONIC`.
     #[serde(rename = "t")]
     pub time: u64,
+    /// Nanoseconds by which it came later than it was meant to.
+    #[serde(rename = "l", default, skip_serializing_if = "is_zero")]
+    pub late: u32,
     /// The word.
     #[serde(rename = "w")]
     pub word: u32,

@@ -7,6 +7,11 @@
 //! its core does no serial work. glibc tells the holder. Without it, a taken lock whose holder may
 //! be one of several threads, some of them off their cores, counts for the upper end alone. A thread
 //! that was woken at the lock and has no core yet is not the holder: it takes the lock when it runs.
+//!
+//! A look comes some microseconds after its instant, and later on a core that slept, as one does whose
+//! thread sleeps at the lock. The lock may be free by then. But a mutex that a thread sleeps at is
+//! taken, whatever a late look says, and whether one slept is known of the instant itself. Of the
+//! other instants looks tell, whose delays are short and alike.
 
 use super::budget::Budget;
 use super::classify::{Class, written};
@@ -79,18 +84,21 @@ impl Held {
         let (mut surely, mut perhaps, mut running) = (Vec::new(), Vec::new(), Vec::new());
         let mut beside = Vec::new();
         for look in looks {
-            let now = Now::at(timeline, &parts, &words, look.time);
+            let instant = look.time.saturating_sub(look.late.into());
+            let meant = Now::at(timeline, &parts, &words, instant);
             let holder = tells_holder.then_some(look.after).filter(|tid| *tid != 0);
-            let (sure, possible) = if taken(look) {
-                now.holder_works(holder)
+            let (sure, possible) = if class == Class::Mutex && !meant.waiting.is_empty() {
+                meant.holder_works(holder.filter(|tid| !meant.waiting.contains(tid)))
+            } else if taken(look) {
+                Now::at(timeline, &parts, &words, look.time).holder_works(holder)
             } else {
                 (false, false)
             };
-            let alone = budget.alone_at(timeline.inside(look.time));
+            let alone = budget.alone_at(timeline.inside(instant));
             beside.push(f64::from(u8::from(!alone)));
             surely.push(f64::from(u8::from(sure)));
             perhaps.push(f64::from(u8::from(possible)));
-            running.push(now.working.len() as f64);
+            running.push(meant.working.len() as f64);
         }
         if running.iter().filter(|running| **running > 0.0).count() < ENOUGH_LOOKS {
             return None;
@@ -155,6 +163,8 @@ fn ran_between(parts: &[&Life], from: u64, to: u64) -> u64 {
 /// What the threads at a lock do at an instant.
 struct Now {
     working: Vec<Tid>,
+    /// They sleep at the lock.
+    waiting: Vec<Tid>,
     put_off: bool,
 }
 
@@ -163,6 +173,7 @@ impl Now {
     fn at(timeline: &Timeline, parts: &[&Life], words: &[u32], time: u64) -> Self {
         let mut now = Self {
             working: Vec::new(),
+            waiting: Vec::new(),
             put_off: false,
         };
         for life in parts {
@@ -175,6 +186,7 @@ impl Now {
                     now.working.push(life.tid);
                 }
                 Doing::Runnable => now.put_off |= !before.is_some_and(|b| waited_at(b, words)),
+                Doing::Blocked(_) if waited_at(segment, words) => now.waiting.push(life.tid),
                 Doing::Blocked(_) => {}
             }
         }

@@ -102,23 +102,26 @@ impl Lookout {
             self.late += 1;
             return;
         }
+        let begun = now_ns();
         for (process, address) in &self.hot {
             let memory = self
                 .memories
                 .entry(*process)
                 .or_insert_with(|| File::open(format!("/proc/{process}/mem")).ok());
-            let before = now_ns();
+            let start = now_ns();
             let Some(words) = memory
                 .as_ref()
                 .and_then(|memory| around(memory, *address).ok())
             else {
                 continue;
             };
+            let time = u64::midpoint(start, now_ns());
             self.found
                 .entry((*process, *address))
                 .or_default()
                 .push(Look {
-                    time: u64::midpoint(before, now_ns()),
+                    time,
+                    late: (time - begun) as u32 + late.as_nanos() as u32,
                     word: words[1],
                     after: words[3],
                     before: words[0],

@@ -3,6 +3,7 @@
 use tracer::analyse::Analysis;
 use tracer::analyse::classify::Class;
 use tracer::event::{Context, Interrupt, Kind, Left, Operation, Tid};
+use tracer::timeline::Doing;
 use tracer::trace::{HoldCount, Look, Looks};
 use tracer::verdict::verdict;
 
@@ -67,6 +68,40 @@ fn looks_at_a_lock_tell_of_holds_that_nobody_waited_behind() {
             .expect("a share is told");
         assert!(range.contains(share), "{share}: {range:?}");
     }
+}
+
+#[test]
+fn a_look_that_comes_late_to_a_lock_that_a_thread_sleeps_at_finds_it_taken() {
+    let (threads, hold, think, until) = (2, 10_000, 15_000, 400_000_000);
+    let (mut trace, truth) = Workload {
+        threads,
+        hold,
+        think,
+        until,
+        spread: 0.5,
+    }
+    .run();
+    // Where a thread sleeps, the look comes 20 µs late, as on a core that must wake; else 2 µs late.
+    let slept = Analysis::new(&trace);
+    let sleeps = |time: u64| {
+        let lives = slept.timeline.targets();
+        let mut now = lives.flat_map(|life| &life.segments);
+        now.any(|at| at.start <= time && time < at.end && matches!(at.doing, Doing::Blocked(_)))
+    };
+    let mut looks = truth.looks(until);
+    for look in &mut looks.looks {
+        let late = if sleeps(look.time) { 20_000 } else { 2_000 };
+        *look = Look {
+            late,
+            ..truth.look(look.time + u64::from(late))
+        };
+    }
+    trace.trailer.looks.push(looks);
+    let analysis = Analysis::new(&trace);
+    let share = truth.held as f64 / (truth.held + truth.worked) as f64;
+    let demand = analysis.locks[0].demand.expect("thousands of looks");
+    assert!(demand.serial_range.contains(share), "{share}: {demand:?}");
+    near(demand.serial, share, 0.05, "serial share");
 }
 
 #[test]
@@ -179,6 +214,7 @@ fn looks(all: impl Iterator<Item = (u64, u32, u32)>) -> Looks {
         word,
         after,
         before: 0,
+        late: 0,
     };
     Looks {
         process: MAIN,

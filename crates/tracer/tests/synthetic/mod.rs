@@ -140,22 +140,26 @@ impl Truth {
         let mut time = 50_000;
         let mut looks = Vec::new();
         while time < until {
-            let hold = self
-                .holds
-                .iter()
-                .find(|(from, to, _)| (*from..*to).contains(&time));
-            looks.push(Look {
-                time,
-                word: u32::from(hold.is_some()),
-                after: hold.map_or(0, |(.., tid)| *tid),
-                before: 0,
-            });
+            looks.push(self.look(time));
             time += random.about(100_000, 0.5);
         }
         Looks {
             process: MAIN,
             address: LOCK,
             looks,
+        }
+    }
+
+    /// What a look at this instant would have found.
+    pub fn look(&self, time: u64) -> Look {
+        let mut holds = self.holds.iter();
+        let hold = holds.find(|(from, to, _)| (*from..*to).contains(&time));
+        Look {
+            time,
+            late: 0,
+            word: u32::from(hold.is_some()),
+            after: hold.map_or(0, |(.., tid)| *tid),
+            before: 0,
         }
     }
 }
