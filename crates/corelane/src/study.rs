@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     routes: Option<PathBuf>,
     /// Time to spend measuring; 0.6 of it again go to rates without loss between interfaces, and
     /// half of it to transfers between hosts [default: 66; with --quick: 10]
-    #[arg(long, value_name = "SECONDS", value_parser = time(1.0, 86400.0))]
+    #[arg(long, value_name = "SECONDS", value_parser = time(0.0, 86400.0))]
     seconds: Option<Duration>,
     /// Interleaved rounds, of all frame sizes alike [default: 9, of them 3 with all sizes; --quick:
     /// 5, 2]

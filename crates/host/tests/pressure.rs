@@ -15,7 +15,11 @@ fn every_channel_works_and_stops() {
     };
     for channel in Channel::ALL {
         let aggressor = Aggressor::start(channel, core, 0.5, caches);
-        thread::sleep(Duration::from_millis(20));
-        assert!(aggressor.work() > 0, "{channel:?}");
+        // Beside others it may wait for its core.
+        let works = (0..250).any(|_| {
+            thread::sleep(Duration::from_millis(20));
+            aggressor.work() > 0
+        });
+        assert!(works, "{channel:?}");
     }
 }

@@ -13,7 +13,7 @@ fn a_result_that_is_none_is_refused() {
         "{error}"
     );
     let error = place.refused(&["report", "routes.txt"]);
-    assert!(error.contains("routes.txt is no result"), "{error}");
+    assert!(error.contains("routes.txt is not a result"), "{error}");
 }
 
 #[test]

@@ -35,8 +35,9 @@ fn readers_read_and_rest() {
         second: 1 << 18,
     };
     let reader = Aggressor::start(Channel::MemoryReads, cores[0], 1.0, caches);
-    let active = reading(from_ref(&reader), 1);
-    assert!(active > 0.0);
+    let mut looks = (0..50).map(|_| reading(from_ref(&reader), 1));
+    let active = looks.find(|active| *active > 0.0).expect("it reads");
+
     // What it was about when it was told to rest is one piece.
     assert!(reading(from_ref(&reader), 0) < 0.1 * active);
     // Beside others it may wait for its core for longer than one look.
