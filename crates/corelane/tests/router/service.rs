@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use host::offload::Offload;
 use host::process::{Group, Signal, end_with_thread, signal};
 use router::privileges::{KEPT, KEPT_FOR_SOCKETS};
 use router::system_calls::ALLOWED;
@@ -19,6 +20,7 @@ use router::system_calls::ALLOWED;
 use super::lab::{Lab, Socket, is_root, ping, text, wait_for};
 use super::lifecycle::rights;
 use super::systemd::{Guest, PATIENCE};
+use super::take_over::all_arrive;
 
 /// The highest exposure that `systemd-analyze security` may find, in tenths of its points; 100 is
 /// none of its restrictions.
@@ -195,20 +197,49 @@ impl Service {
         })
     }
 
-    /// A restart does not detach what moves the frames.
+    /// Frames that came by all ports.
+    fn received(&self) -> u64 {
+        let workers = self.socket.show("workers");
+        let rows = workers.as_array().unwrap().iter();
+        rows.map(|row| row["received"].as_u64().unwrap()).sum()
+    }
+
+    /// A restart does not detach what moves the frames, and no frame is lost or not counted.
     fn keeps_its_program(&self) {
         // Another engine is attached anew. However often it is started then, its program stays.
         self.configure("engine", "\"xdp\"");
         self.guest.run("systemctl restart corelane");
         self.forwards();
+        for port in ["r0", "r1"] {
+            // Without it, a veth throws away what waits in it when its program goes.
+            self.lab
+                .r
+                .switch(port, Offload::GenericReceive, true)
+                .unwrap();
+        }
+        self.lab.r.ip("route add 10.9.0.0/16 via 10.1.0.2").unwrap();
+        let before = self.received();
+        let mut sent = 0;
         let bare = self.moments_without_program(|| {
-            for _ in 0..6 {
-                self.is_replaced_after("a restart", |_| {
-                    self.guest.run("systemctl restart corelane");
-                });
-            }
+            sent = all_arrive(&self.lab, || {
+                for _ in 0..6 {
+                    let before = self.received();
+                    self.is_replaced_after("a restart", |_| {
+                        self.guest.run("systemctl restart corelane");
+                    });
+                    let after = self.received();
+                    assert!(after >= before, "{before} frames, then {after}");
+                }
+            });
         });
         assert_eq!(bare, 0, "{}", self.guest.journal());
+        // What came while no router ran was counted, too.
+        let after = self.received();
+        assert!(
+            after >= before + sent,
+            "{before} and {sent} frames, then {after}"
+        );
+        self.lab.r.ip("route del 10.9.0.0/16").unwrap();
         let taken = self.guest.journal().matches("the service manager").count();
         assert_eq!(taken, 6, "{}", self.guest.journal());
         // One that cannot start leaves it to the kernel, and the next one is whole.

@@ -11,8 +11,9 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use bpf::attach::Attachment;
+use bpf::map::{Map, MappedArray};
 
-use super::{Forwarder, LinkCount, Port, PortCounts};
+use super::{Forwarder, LinkCount, Port, PortCounts, counters};
 use crate::{Error, Result};
 
 /// All that a forwarder has counted of frames.
@@ -76,6 +77,54 @@ impl Forwarder {
             vlans: self.vlan_counts(),
             tables: self.table_counts(),
         }
+    }
+
+    /// What each port and CPU has counted since the program was loaded.
+    pub fn own_counters(&self) -> PortCounts {
+        self.rows(&self.counters, &self.counter_places())
+    }
+
+    /// The place of each port among the counters, by interface index.
+    pub fn counter_places(&self) -> BTreeMap<u32, usize> {
+        let ports = self.ports.iter().enumerate();
+        let ports = ports.filter_map(|(number, port)| Some((port.as_ref()?.ifindex, number)));
+        ports.collect()
+    }
+
+    /// The counters' map. With a copy of it, and the [`Forwarder::counter_places`], another forwarder reads
+    /// ([`Forwarder::counters_of`]) what our programs count when this one has gone.
+    pub fn counters_map(&self) -> BorrowedFd<'_> {
+        self.maps["counters"].as_fd()
+    }
+
+    /// What the programs of another forwarder have counted since they were loaded. It has the same
+    /// reasons in the same order.
+    ///
+    /// # Errors
+    /// When it is no such map.
+    pub fn counters_of(&self, map: OwnedFd, places: &BTreeMap<u32, usize>) -> Result<PortCounts> {
+        let map = Map::received(self.maps["counters"].definition().clone(), map);
+        let rows = counters::rows(&map)?;
+        if let Some((_, &place)) = places.iter().find(|(_, place)| **place >= counters::PORTS) {
+            let remedy = format!("at most {}", counters::PORTS - 1);
+            return Err(Error::value("place of a port", place, remedy));
+        }
+        Ok(self.rows(&rows, places))
+    }
+
+    fn rows(&self, rows: &MappedArray<u64>, places: &BTreeMap<u32, usize>) -> PortCounts {
+        let cpus = 0..self.cpus;
+        let all = places.iter().flat_map(|(&ifindex, &place)| {
+            let count = move |cpu| counters::port(rows, cpu, place);
+            cpus.clone()
+                .map(move |cpu| ((ifindex, cpu as u32), count(cpu)))
+        });
+        all.collect()
+    }
+
+    /// What other forwarders have counted of the same ports before ([`Forwarder::count_on`]).
+    pub fn counted_before(&self) -> &Counted {
+        &self.before
     }
 
     /// Counts go on from what another forwarder has counted. `strangers` is what had been counted

@@ -370,16 +370,10 @@ impl Forwarder {
     /// What each port and CPU has counted since the program was loaded, and before
     /// ([`Forwarder::count_on`]).
     pub fn port_counters(&self) -> PortCounts {
-        let mut counts = PortCounts::new();
-        for (number, port) in self.ports.iter().enumerate() {
-            let Some(port) = port else { continue };
-            for cpu in 0..self.cpus {
-                let place = (port.ifindex, cpu as u32);
-                let mut count = counters::port(&self.counters, cpu, number);
-                if let Some(before) = self.before.ports.get(&place) {
-                    count += before;
-                }
-                counts.insert(place, count);
+        let mut counts = self.own_counters();
+        for (place, count) in &mut counts {
+            if let Some(before) = self.before.ports.get(place) {
+                *count += before;
             }
         }
         counts

@@ -59,7 +59,7 @@ impl Instance {
         }
         let engine = self.follower.engine().name();
         if let Some(forwarder) = self.follower.forwarder_mut()
-            && let Err(error) = keep(engine, forwarder)
+            && let Err(error) = keep(engine, forwarder, &self.config.run_directory)
         {
             log!(Level::Warning, "take-over", error);
         }

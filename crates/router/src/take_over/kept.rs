@@ -5,7 +5,8 @@
 //! other. The old one gives the manager copies of its links when it is told to end (`FDSTORE=1` of
 //! `sd_notify(3)`), and its programs go on with the tables of that moment. Nobody vouches for them any
 //! more: when nobody takes them within `stale-milliseconds`, they give all frames to the kernel. The
-//! new process gets the links at its start (`sd_listen_fds(3)`), and puts its own programs in.
+//! new process gets the links at its start (`sd_listen_fds(3)`), and puts its own programs in. Counts
+//! go the same way ([`super::left`]).
 //!
 //! When the service is stopped and not started again, the manager closes what it has, and the kernel
 //! detaches the programs. A process that crashes gives nothing, and its links end with it.
@@ -13,13 +14,15 @@
 use std::ffi::OsString;
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
-use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixDatagram;
+use std::path::Path;
 
 use bpf::attach::{Mode, index_of};
-use fastpath::forward::Forwarder;
+use fastpath::forward::{Forwarder, PortCounts};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
+use super::left::Left;
 use super::mode_of;
 
 /// Names of descriptors begin with it.
@@ -28,11 +31,17 @@ const PREFIX: &str = "corelane";
 const LINK: &str = "link";
 /// What says that it is the only one at tc.
 const ONLY: &str = "only";
+/// What was counted.
+const COUNTS: &str = "counts";
+/// The map in which the programs count on.
+const MAP: &str = "map";
 
 /// Links that were kept.
 #[derive(Debug)]
 pub struct Kept {
     ports: Vec<KeptPort>,
+    counts: Option<Left>,
+    map: Option<OwnedFd>,
 }
 
 #[derive(Debug)]
@@ -43,12 +52,13 @@ struct KeptPort {
     only: Option<OwnedFd>,
 }
 
-/// Gives the service manager the links of all ports, and lets them go. Without a manager they are
-/// held as before. A manager that keeps none (`FileDescriptorStoreMax=`) closes them.
+/// Gives the service manager the links of all ports, and what was counted, and lets the links go.
+/// Without a manager they are held as before. A manager that keeps none (`FileDescriptorStoreMax=`)
+/// closes them. A file without a name is made in `directory`.
 ///
 /// # Errors
-/// The system's; the links are held then.
-pub fn keep(engine: &str, forwarder: &mut Forwarder) -> io::Result<()> {
+/// The system's. Links that the manager has not got are held then; without counts it has them all.
+pub fn keep(engine: &str, forwarder: &mut Forwarder, directory: &Path) -> io::Result<()> {
     let Some(manager) = Manager::from_environment()? else {
         return Ok(());
     };
@@ -69,7 +79,17 @@ pub fn keep(engine: &str, forwarder: &mut Forwarder) -> io::Result<()> {
         // It is one of the ports.
         let _gone = forwarder.let_go(ifindex);
     }
-    Ok(())
+    manager.keep(
+        &format!("{PREFIX}.{engine}.{MAP}"),
+        forwarder.counters_map(),
+    )?;
+    let counts = Left::of(forwarder).write(directory).map_err(|error| {
+        let directory = directory.display();
+        io::Error::other(format!(
+            "keeping the counts in {directory}: {error}; they begin at 0 again"
+        ))
+    })?;
+    manager.keep(&format!("{PREFIX}.{engine}.{COUNTS}"), counts.as_fd())
 }
 
 impl Kept {
@@ -78,6 +98,7 @@ impl Kept {
     pub fn receive(engine: &str) -> Option<Self> {
         let named = sd_notify::listen_fds_with_names().ok()?;
         let (mut links, mut onlys, mut names) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut counts, mut map) = (None, None);
         for (number, name) in named {
             // SAFETY: the manager has opened it for this process, and nobody else takes it.
             let descriptor = unsafe { OwnedFd::from_raw_fd(number) };
@@ -88,6 +109,10 @@ impl Kept {
                     LINK => links.push((ifindex, mode, descriptor)),
                     _ => onlys.push((ifindex, descriptor)),
                 }
+            } else if name == format!("{PREFIX}.{engine}.{COUNTS}") {
+                counts = Left::read(descriptor.into()).ok();
+            } else if name == format!("{PREFIX}.{engine}.{MAP}") {
+                map = Some(descriptor);
             }
             names.push(name);
         }
@@ -108,7 +133,7 @@ impl Kept {
             only: only(ifindex),
         });
         let ports: Vec<_> = ports.collect();
-        (!ports.is_empty()).then_some(Self { ports })
+        (!ports.is_empty()).then_some(Self { ports, counts, map })
     }
 
     /// Those of the ports with these names that were kept: name, interface index, mode.
@@ -144,6 +169,13 @@ impl Kept {
                 count += 1;
             }
         }
+        if let Some(counts) = self.counts {
+            let waited = forwarder.wait_for_readers();
+            waited.map_err(io::Error::other)?;
+            let counted = counts.by_now(self.map, forwarder);
+            // What devices refuse meanwhile nobody else counts.
+            forwarder.count_on(counted, &PortCounts::new());
+        }
         Ok(count)
     }
 }
@@ -178,7 +210,8 @@ impl Manager {
         if !beside.push(SendAncillaryMessage::ScmRights(&descriptors)) {
             return Err(io::Error::other("no room for a descriptor"));
         }
-        let words = format!("FDSTORE=1\nFDNAME={name}\n");
+        // A map says at once that there is something to be read.
+        let words = format!("FDSTORE=1\nFDNAME={name}\nFDPOLL=0\n");
         let words = [IoSlice::new(words.as_bytes())];
         sendmsg(&self.0, &words, &mut beside, SendFlags::NOSIGNAL)?;
         Ok(())

@@ -28,6 +28,7 @@
 mod channel;
 mod counts;
 mod kept;
+mod left;
 mod taking;
 
 use serde::{Deserialize, Serialize};
