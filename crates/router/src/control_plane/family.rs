@@ -133,8 +133,7 @@ impl<A: Routed> Family<A> {
         if way.object == 0 {
             return *said;
         }
-        let text = digest::said(way, &objects.hops(way.object))?;
-        Some(digest::of_text(&text))
+        objects.said(way)
     }
 
     /// What the best route of a prefix in a kernel table says to any box.

@@ -5,12 +5,14 @@
 //! kernel remove its routes, in IPv4 without a word: the mirror does the same, and until that is
 //! done the number says "punt".
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
 use fib::NextHop;
 use fib::next_hop::Kind;
 
-use super::model::{Hop, ObjectKind};
+use super::digest;
+use super::model::{Hop, ObjectKind, RouteKind, Way};
 use super::next_hops::{Content, NextHops};
 use super::surroundings::HopKey;
 use crate::engine::fixed;
@@ -20,6 +22,19 @@ struct Object {
     /// `None` while only routes speak of it.
     kind: Option<ObjectKind>,
     id: NextHop,
+    /// The hash of what a plain route by it says to any box, and how many changes of members had been
+    /// when that was found.
+    said: Cell<Option<(u64, Option<u128>)>>,
+}
+
+impl Object {
+    fn new(id: NextHop) -> Self {
+        Self {
+            kind: None,
+            id,
+            said: Cell::default(),
+        }
+    }
 }
 
 /// The objects by their numbers.
@@ -30,6 +45,8 @@ pub struct Objects {
     groups: HashSet<u32>,
     /// Those by which routes with an MTU of their own have gone, and members of such groups.
     sized: HashSet<u32>,
+    /// How often an object that a group may have as a member has changed.
+    changes: u64,
 }
 
 impl Objects {
@@ -70,6 +87,30 @@ impl Objects {
         }
     }
 
+    /// The hash of what a way by an object says to any box ([`digest::said`]). Of a plain way it is kept
+    /// until the object or a member of it changes.
+    pub fn said(&self, way: &Way) -> Option<u128> {
+        let find = || {
+            let text = digest::said(way, &self.hops(way.object))?;
+            Some(digest::of_text(&text))
+        };
+        let is_plain = way.kind == RouteKind::Unicast && !way.special;
+        let object = self.known.get(&way.object).filter(|_| is_plain);
+        let Some(object) = object else {
+            return find();
+        };
+        let is_group = matches!(object.kind, Some(ObjectKind::Group(_)));
+        let changes = if is_group { self.changes } else { 0 };
+        if let Some((of, said)) = object.said.get()
+            && of == changes
+        {
+            return said;
+        }
+        let said = find();
+        object.said.set(Some((changes, said)));
+        said
+    }
+
     /// The engine number of an object, with one more use, which the caller holds.
     pub fn hold(&mut self, number: u32, next_hops: &mut NextHops) -> NextHop {
         let id = self.id(number, next_hops);
@@ -78,10 +119,8 @@ impl Objects {
     }
 
     fn id(&mut self, number: u32, next_hops: &mut NextHops) -> NextHop {
-        let object = self.known.entry(number).or_insert_with(|| Object {
-            kind: None,
-            id: next_hops.private(),
-        });
+        let entry = self.known.entry(number);
+        let object = entry.or_insert_with(|| Object::new(next_hops.private()));
         object.id
     }
 
@@ -149,7 +188,9 @@ impl Objects {
         next_hops.rewrite(id, content);
         if let Some(object) = self.known.get_mut(&number) {
             object.kind = Some(kind);
+            object.said.set(None);
         }
+        self.changes += u64::from(is_named);
         if was {
             self.tell_groups(number, next_hops);
         }
@@ -233,6 +274,7 @@ impl Objects {
             self.sized.remove(number);
             if let Some(object) = self.known.remove(number) {
                 next_hops.release(object.id);
+                self.changes += 1;
             }
         }
     }

@@ -191,12 +191,63 @@ fn after_many_changes_it_is_what_the_routes_say() {
     assert_eq!(v4(&lab), expected(&list));
 }
 
+/// Objects that come, change their kind and their members, and go, under routes by them. The digest is
+/// read after each change, so that none is kept for too long.
+#[test]
+fn after_each_change_of_an_object_it_is_what_the_routes_say() {
+    let mut lab = Lab::new();
+    let mut seed = 2_u32;
+    let mut random = |below: u32| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (seed >> 8) % below
+    };
+    let mut least = usize::MAX;
+    for turn in 0..2000 {
+        // Groups have members of the first eight alone, as the kernel wants it.
+        let (number, group) = (random(8) + 1, random(4) + 9);
+        lab.feed(match random(8) {
+            0 => Event::ObjectGone(number),
+            1 => Event::ObjectGone(group),
+            2 => {
+                let members = [number, random(8) + 1].map(|member| (member, random(2) as u16 + 1));
+                let kind = ObjectKind::Group(members.to_vec());
+                Event::Object(NextHopObject { id: group, kind })
+            }
+            3 | 4 => {
+                let route = format!("100.64.{}.0/24", random(20));
+                let by = if random(2) == 0 { number } else { group };
+                Event::Route(by_object(&route, by), Placement::Replace)
+            }
+            5 => Event::Object(NextHopObject {
+                id: number,
+                kind: ObjectKind::Blackhole,
+            }),
+            _ => {
+                let gateway = format!("10.0.0.{}", random(3) + 7);
+                let kind = ObjectKind::Hop(hop(1, &gateway));
+                Event::Object(NextHopObject { id: number, kind })
+            }
+        });
+        lab.flush();
+        let texts = routes(&lab.mirror);
+        let list: Vec<(&str, &str)> = texts.iter().map(|(a, b)| (&a[..], &b[..])).collect();
+        assert_eq!(v4(&lab), expected(&list), "turn {turn}");
+        if turn > 100 {
+            least = least.min(list.len());
+        }
+    }
+    assert!(least < usize::MAX);
+}
+
 /// All routes of the main table with what they say.
 fn routes(mirror: &Mirror) -> Vec<(String, String)> {
     let family = mirror.v4();
     let all = family.prefixes(MAIN_TABLE).filter_map(|prefix| {
         let (stored, _) = family.best(MAIN_TABLE, prefix)?;
-        let text = said(&stored.way, stored.way.hops())?;
+        let text = match stored.way.object {
+            0 => said(&stored.way, stored.way.hops())?,
+            object => said(&stored.way, &mirror.objects().hops(object))?,
+        };
         Some((prefix.to_string(), text))
     });
     all.collect()
