@@ -4,6 +4,7 @@
 //! there already, then come those of their ranges, then the routes of ranges that differ.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::thread;
 
 use router::control_plane::digest::RANGES;
 use router::management_plane::node::{
@@ -120,6 +121,21 @@ fn difference(most: &[&Host], other: &[&Host], key: Key, by: By) -> Option<Diffe
     Some(difference)
 }
 
+/// Asks both at once: of a large table each takes a while.
+fn both<T: Send>(
+    there: &Host,
+    here: &Host,
+    ask: impl Fn(&Host) -> Result<T, String> + Sync,
+) -> Result<(T, T), String> {
+    thread::scope(|scope| {
+        let of_there = scope.spawn(|| ask(there));
+        let of_here = ask(here);
+        let of_there = of_there.join();
+        let of_there = of_there.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok((of_there?, of_here?))
+    })
+}
+
 /// The routes in which `here` differs, and whether there may be more.
 fn routes(there: &Host, here: &Host, key: Key, by: By) -> Result<(Vec<Example>, bool), String> {
     let ranges = |host: &Host| {
@@ -129,7 +145,7 @@ fn routes(there: &Host, here: &Host, key: Key, by: By) -> Result<(Vec<Example>, 
         let whole = (count == RANGES).then_some(ranges);
         whole.ok_or_else(|| format!("{host}: its answer is malformed: {count} ranges"))
     };
-    let (of_there, of_here) = (ranges(there)?, ranges(here)?);
+    let (of_there, of_here) = both(there, here, ranges)?;
     let pairs = of_there.iter().zip(&of_here).enumerate();
     let differ: Vec<usize> = pairs
         .filter(|(_, (a, b))| a != b)
@@ -142,7 +158,7 @@ fn routes(there: &Host, here: &Host, key: Key, by: By) -> Result<(Vec<Example>, 
     let some: Vec<usize> = differ.into_iter().take(LISTED_AT_ONCE).collect();
     let path = Asked::routes(key.0, key.1, some).path();
     let listed = |host: &Host| ask::<Listed>(host, &path, NODE_ROUTES).map(|all| all.routes);
-    let (of_there, of_here) = (listed(there)?, listed(here)?);
+    let (of_there, of_here) = both(there, here, listed)?;
     let prefixes: BTreeSet<&String> = of_there.keys().chain(of_here.keys()).collect();
     let pairs = prefixes.into_iter().map(|prefix| Example {
         prefix: prefix.clone(),
