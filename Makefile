@@ -125,11 +125,12 @@ bench-takeover:
 	cargo test --release --locked -p corelane --test main -- --test-threads 1 --nocapture router::take_overs
 
 # What each event of a fleet costs: four nodes behind a resilient spreader, each event a hundred times,
-# and the kernel alone beside. Needs root; REPETITIONS=5 takes some 10 minutes, a hundred some three
-# hours. Leaves fleet.html and fleet.json. Options go in ARGS: make fleet ARGS="--daemon frr"
+# and the kernel alone beside in every fourth. Needs root; a hundred take the better part of an hour,
+# REPETITIONS=5 some minutes. Leaves fleet.html and fleet.json. Options go in ARGS: make fleet
+# ARGS="--daemon frr"
 fleet: build
 	@scripts/setup test
-	$(CORELANE) lab fleet --nodes 4 --resilient --beside-kernel --repetitions $(or $(REPETITIONS),100) --json fleet.json --html fleet.html $(ARGS)
+	$(CORELANE) lab fleet --nodes 4 --resilient --beside-kernel=4 --repetitions $(or $(REPETITIONS),100) --json fleet.json --html fleet.html $(ARGS)
 
 # BFD sessions of a fleet while more frames come than it can take, for ten minutes: how many go down.
 # Needs root; SECONDS=600.

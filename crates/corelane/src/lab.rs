@@ -1,5 +1,7 @@
 //! `corelane lab`: whole networks on this machine, measured while things happen in them.
 
+use std::error::Error;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Subcommand;
@@ -15,8 +17,11 @@ use host::cleanup;
 use host::environment::Environment;
 use router::engine::EngineKind;
 
-use crate::common::{self, Json, Outcome, ResultOptions, Stored};
+use crate::common::{self, Json, Outcome, ResultOptions, Written};
 use crate::values::{frames_per_second, time};
+
+/// How long an event is watched at most.
+const WATCH: Duration = Duration::from_secs(5);
 
 /// Measure what happens to traffic when something happens to a router
 #[derive(clap::Args)]
@@ -29,8 +34,8 @@ pub(crate) struct Arguments {
 enum Verb {
     Fleet(Fleet),
     Forecast(Forecast),
-    /// Show a result made earlier again
-    Report(Stored),
+    /// Show results made earlier again; several of one fleet as one
+    Report(Report),
 }
 
 /// Measure what each event of a fleet costs: frames lost, outage, flows moved
@@ -59,15 +64,22 @@ struct Fleet {
     /// Frames a second, all flows together
     #[arg(long, value_name = "RATE", default_value = "6400", value_parser = rate)]
     rate: u32,
-    /// How long traffic is watched after an event [default: 2; with --quick: 1]
+    /// How long traffic may take to be well again after an event, which ends it; load lasts so long
+    /// [default: 5]
     #[arg(long, value_name = "SECONDS", value_parser = time(1.0, 3600.0))]
     seconds: Option<Duration>,
     /// What speaks BGP and BFD: bird, frr
     #[arg(long, value_name = "NAME", default_value_t = Kind::Bird)]
     daemon: Kind,
-    /// Each event happens again to routers without Corelane, whose kernels forward alone
-    #[arg(long)]
-    beside_kernel: bool,
+    /// BFD sends a packet in so many milliseconds, and a session is down after three
+    #[arg(long, value_name = "N", default_value_t = 100,
+        value_parser = clap::value_parser!(u16).range(10..=1000))]
+    bfd_ms: u16,
+    /// Each event happens again to routers without Corelane, whose kernels forward alone; with =N in
+    /// every N-th repetition
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1",
+        value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    beside_kernel: Option<u32>,
     /// The spreader has a resilient group of next hops
     #[arg(long)]
     resilient: bool,
@@ -76,6 +88,16 @@ struct Fleet {
     engine: Option<EngineKind>,
     #[command(flatten)]
     results: ResultOptions,
+}
+
+/// Results of earlier that are shown again.
+#[derive(clap::Args)]
+struct Report {
+    /// What --json wrote
+    #[arg(value_name = "FILE", required = true)]
+    stored: Vec<PathBuf>,
+    #[command(flatten)]
+    written: Written,
 }
 
 /// Forecast what a fleet carries, from what one router forwards
@@ -132,10 +154,25 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Verb::Fleet(arguments) => fleet(arguments),
         Verb::Forecast(arguments) => forecast(arguments),
         Verb::Report(of) => {
-            let found: FleetLab = report::json::read(&of.stored, SCHEMA)?;
+            let found = joined(&of.stored)?;
             of.written.deliver(&document(&found), &found)
         }
     }
+}
+
+/// All runs of these results.
+fn joined(files: &[PathBuf]) -> Result<FleetLab, Box<dyn Error + Send + Sync>> {
+    let mut all: Option<FleetLab> = None;
+    for file in files {
+        let found: FleetLab = report::json::read(file, SCHEMA)?;
+        match &mut all {
+            Some(all) => all
+                .join(found)
+                .map_err(|error| format!("{}: {error}", file.display()))?,
+            None => all = Some(found),
+        }
+    }
+    all.ok_or_else(|| "no file is named: give what --json wrote".into())
 }
 
 fn forecast(arguments: &Forecast) -> Outcome {
@@ -179,7 +216,7 @@ fn forecast(arguments: &Forecast) -> Outcome {
 fn fleet(fleet: &Fleet) -> Outcome {
     cleanup::on_signal()?;
     let results = &fleet.results;
-    let (repetitions, seconds) = if results.quick { (1, 1) } else { (5, 2) };
+    let repetitions = if results.quick { 1 } else { 5 };
     let options = Options {
         program: std::env::current_exe()?,
         nodes: fleet.nodes,
@@ -192,10 +229,11 @@ fn fleet(fleet: &Fleet) -> Outcome {
             fleet.events.clone()
         },
         daemon: fleet.daemon,
+        bfd_ms: fleet.bfd_ms,
         beside_kernel: fleet.beside_kernel,
         resilient: fleet.resilient,
         engine: fleet.engine.map(|engine| engine.name().to_owned()),
-        watch: fleet.seconds.unwrap_or(Duration::from_secs(seconds)),
+        watch: fleet.seconds.unwrap_or(WATCH),
         seed: results.seed,
     };
     let environment = Environment::read(env!("CARGO_PKG_VERSION"), results.seed);

@@ -16,19 +16,19 @@ use crate::{Failure, OTHERS, SERVICE};
 /// How long an answer of BIRD's may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Session times: reconnects within a second or two, so that the lab need not wait.
-const TIMES: &str = "connect delay time 1; connect retry time 1; error wait time 1, 2;";
+const TIMES: &str = "connect delay time 1; connect retry time 1; error wait time 0, 0;";
 /// Numbers the stamps of its log, in seconds and microseconds.
 const STAMPS: &str = "timeformat log \"%s %6f\";\n";
 
-fn bfd(interface: &str) -> String {
+fn bfd(interface: &str, ms: u16) -> String {
     format!(
-        "protocol bfd {{ interface \"{interface}\" {{ min rx interval 100 ms; min tx interval \
-         100 ms; multiplier 3; }}; }}\n"
+        "protocol bfd {{ interface \"{interface}\" {{ min rx interval {ms} ms; min tx interval \
+         {ms} ms; multiplier 3; }}; }}\n"
     )
 }
 
-/// The spreader's, beside so many nodes.
-pub fn spreader(nodes: u8, log: &Path) -> String {
+/// The spreader's, beside so many nodes, with a BFD packet in so many ms.
+pub fn spreader(nodes: u8, log: &Path, bfd_ms: u16) -> String {
     let mut text = format!(
         "log \"{}\" all;\n{STAMPS}debug protocols {{ states }};\ndebug channels {{ routes }};\n\
          router id 198.18.0.1;\n\
@@ -38,7 +38,7 @@ pub fn spreader(nodes: u8, log: &Path) -> String {
          template bgp node {{ local as 65000; bfd on; {TIMES} \
          ipv4 {{ import filter from_nodes; export none; }}; }}\n",
         log.display(),
-        bfd("s*"),
+        bfd("s*", bfd_ms),
     );
     for node in 1..=nodes {
         let _ = writeln!(
@@ -51,7 +51,7 @@ pub fn spreader(nodes: u8, log: &Path) -> String {
 }
 
 /// A node's, with the file that `corelane drain` writes.
-pub fn node(node: u8, drain: &Path) -> String {
+pub fn node(node: u8, drain: &Path, bfd_ms: u16) -> String {
     format!(
         "include \"{}\";\nrouter id 198.18.{node}.2;\n\
          filter announced {{ if !(net ~ [ {SERVICE}, {OTHERS}{{32,32}} ]) then reject; \
@@ -62,7 +62,7 @@ pub fn node(node: u8, drain: &Path) -> String {
          protocol bgp spreader {{ local as {}; neighbor 198.18.{node}.1 as 65000; bfd on; {TIMES} \
          ipv4 {{ import all; export filter announced; }}; }}\n",
         drain.display(),
-        bfd("r0"),
+        bfd("r0", bfd_ms),
         65000 + u32::from(node),
     )
 }

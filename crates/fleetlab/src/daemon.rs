@@ -68,7 +68,8 @@ pub fn drain_file(files: &Path) -> PathBuf {
 }
 
 impl Daemon {
-    /// Starts the spreader's, beside so many nodes. `files` is a directory for it alone.
+    /// Starts the spreader's, beside so many nodes, with a BFD packet in so many ms. `files` is a
+    /// directory for it alone.
     ///
     /// # Errors
     /// When it is not there, refuses its configuration, or does not start.
@@ -77,10 +78,11 @@ impl Daemon {
         namespace: &Namespace,
         files: &Path,
         nodes: u8,
+        bfd_ms: u16,
     ) -> Result<Self, Failure> {
         let text = match kind {
-            Kind::Bird => bird::spreader(nodes, &log(files)),
-            Kind::Frr => frr::spreader(nodes, &log(files)),
+            Kind::Bird => bird::spreader(nodes, &log(files), bfd_ms),
+            Kind::Frr => frr::spreader(nodes, &log(files), bfd_ms),
         };
         Self::start(kind, namespace, files, &text)
     }
@@ -94,10 +96,11 @@ impl Daemon {
         namespace: &Namespace,
         files: &Path,
         number: u8,
+        bfd_ms: u16,
     ) -> Result<Self, Failure> {
         let text = match kind {
-            Kind::Bird => bird::node(number, &drain_file(files)),
-            Kind::Frr => frr::node(number, &log(files)),
+            Kind::Bird => bird::node(number, &drain_file(files), bfd_ms),
+            Kind::Frr => frr::node(number, &log(files), bfd_ms),
         };
         Self::start(kind, namespace, files, &text)
     }

@@ -24,19 +24,18 @@ const VTY: &str = "frrvty";
 /// How long an answer, or a start, may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const FAST: &str = "bfd\n profile fast\n  detect-multiplier 3\n  receive-interval 100\n  \
-                    transmit-interval 100\n!\n";
-
-fn head(name: &str, log: &Path) -> String {
+fn head(name: &str, log: &Path, bfd_ms: u16) -> String {
     format!(
-        "frr defaults datacenter\nhostname {name}\nlog file {}\nlog timestamp precision 6\n{FAST}",
+        "frr defaults datacenter\nhostname {name}\nlog file {}\nlog timestamp precision 6\n\
+         bfd\n profile fast\n  detect-multiplier 3\n  receive-interval {bfd_ms}\n  \
+         transmit-interval {bfd_ms}\n!\n",
         log.display()
     )
 }
 
-/// The spreader's, beside so many nodes.
-pub fn spreader(nodes: u8, log: &Path) -> String {
-    let mut text = head("spreader", log)
+/// The spreader's, beside so many nodes, with a BFD packet in so many ms.
+pub fn spreader(nodes: u8, log: &Path, bfd_ms: u16) -> String {
+    let mut text = head("spreader", log, bfd_ms)
         // FRR 8.4 leaves a member out of its kernel's next-hop group that went and came with a link.
         + "no zebra nexthop kernel enable\ndebug bgp updates in\nrouter bgp 65000\n bgp router-id 198.18.0.1\n \
            bgp bestpath as-path multipath-relax\n bgp log-neighbor-changes\n \
@@ -58,9 +57,9 @@ pub fn spreader(nodes: u8, log: &Path) -> String {
 }
 
 /// A node's.
-pub fn node(node: u8, log: &Path) -> String {
+pub fn node(node: u8, log: &Path, bfd_ms: u16) -> String {
     let (peer, system) = (format!("198.18.{node}.1"), 65000 + u32::from(node));
-    head(&format!("node{node}"), log)
+    head(&format!("node{node}"), log, bfd_ms)
         + &format!(
             "{}\nrouter bgp {system}\n bgp router-id 198.18.{node}.2\n \
              neighbor {peer} remote-as 65000\n neighbor {peer} bfd profile fast\n \

@@ -17,7 +17,7 @@
 //!   [`bird`], [`frr`]
 //! - when the spreader noticed: [`notice`]; its group of next hops: [`resilient`]
 //! - one event after another: [`measure`]; what is written and shown: [`result`],
-//!   [`page`]
+//!   [`page`]; what must hold: `must`
 //!
 //! What a fleet carries is told without traffic: [`forecast`] from one node's rate and the
 //! spread of flows, [`spread`] by the kernel's own hash, [`answer`] for people.
@@ -34,6 +34,7 @@ pub mod event;
 pub mod forecast;
 pub mod frr;
 pub mod measure;
+mod must;
 pub mod node;
 pub mod notice;
 pub mod page;

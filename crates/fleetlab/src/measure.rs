@@ -13,14 +13,12 @@ use crate::daemon::Kind;
 use crate::event::{Event, Forwarder, State};
 use crate::program::{pause, wait};
 use crate::result::{FleetLab, Run, SCHEMA};
-use crate::site::Site;
+use crate::site::{Calm, Site};
 use crate::timeline::timeline;
-use crate::traffic::now;
+use crate::traffic::{STRAGGLERS, now};
 
 /// Most nodes: they are many programs on few cores.
 pub const MOST_NODES: u8 = 8;
-/// Flows go before an event for so long.
-const LEAD: Duration = Duration::from_millis(300);
 /// The spreader may take so long to change its route.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// A sender that is kept from running for so long, ns, says that daemons are, too.
@@ -43,15 +41,18 @@ pub struct Options {
     pub repetitions: u32,
     /// The events, in their order.
     pub events: Vec<Event>,
-    /// Whether each event happens once more to nodes without Corelane, whose kernels forward.
-    pub beside_kernel: bool,
+    /// In which repetitions each event happens once more to nodes without Corelane, whose kernels
+    /// forward: in every so many-th.
+    pub beside_kernel: Option<u32>,
     /// Whether the spreader has a resilient group of next hops.
     pub resilient: bool,
     /// The daemon of the spreader and of all nodes.
     pub daemon: Kind,
+    /// BFD sends a packet in so many ms, and a session is down after three.
+    pub bfd_ms: u16,
     /// The engine of all nodes; `corelane run` chooses when there is none.
     pub engine: Option<String>,
-    /// How long flows are watched after an event.
+    /// How long all may take to be well again after an event; `load` lasts so long.
     pub watch: Duration,
     /// Of the node that is the first, and of the source ports.
     pub seed: u64,
@@ -72,17 +73,18 @@ pub fn measure(options: &Options, environment: Environment) -> Result<FleetLab, 
         flows: options.flows,
         frames_per_second: options.rate,
         daemon: options.daemon,
+        bfd_ms: options.bfd_ms,
         resilient: options.resilient,
         engine: options.engine.clone(),
         runs: Vec::new(),
     };
-    let plan = plan(options);
-    let mut progress = report::Progress::new(plan.len() * options.repetitions as usize);
+    let plans = || (1..=options.repetitions).map(|repetition| plan(options, repetition));
+    let mut progress = report::Progress::new(plans().map(|plan| plan.len()).sum());
     let mut site = Site::lay(options, port)?;
     let first = random.below(options.nodes.into());
-    for repetition in 1..=options.repetitions {
+    for (repetition, plan) in (1..).zip(plans()) {
         let node = (first + repetition as usize) % usize::from(options.nodes);
-        for &(forwarder, event) in &plan {
+        for (forwarder, event) in plan {
             progress.step(event.words());
             match one(&mut site, node, forwarder, event, options.watch) {
                 Ok(run) => lab.runs.push(Run { repetition, ..run }),
@@ -100,10 +102,13 @@ pub fn measure(options: &Options, environment: Environment) -> Result<FleetLab, 
 }
 
 /// What a repetition consists of.
-fn plan(options: &Options) -> Vec<(Forwarder, Event)> {
+fn plan(options: &Options, repetition: u32) -> Vec<(Forwarder, Event)> {
     let events = options.events.iter().copied();
     let corelane = events.clone().map(|event| (Forwarder::Corelane, event));
-    let others = events.filter(|event| options.beside_kernel && !event.is_of_corelane());
+    let is_beside = options
+        .beside_kernel
+        .is_some_and(|of| repetition.is_multiple_of(of));
+    let others = events.filter(|event| is_beside && !event.is_of_corelane());
     corelane
         .chain(others.map(|event| (Forwarder::Kernel, event)))
         .collect()
@@ -118,12 +123,9 @@ fn one(
 ) -> Result<Run, Failure> {
     site.forward_by(forwarder)?;
     site.nodes[node].bring(event.begins())?;
-    site.settle()?;
-    let number = site.nodes[node].number;
-    let from = now();
+    let Calm { from, by_kernel } = site.settle()?;
     site.traffic.forget(from);
-    pause(LEAD)?;
-    let kernel = site.forwarded_by_kernel()?;
+    let number = site.nodes[node].number;
     let at = now();
     let flood = (event == Event::Load).then(|| site.flood()).transpose()?;
     let mut note = site.nodes[node].act(event)?;
@@ -132,11 +134,18 @@ fn one(
     if !wait(PATIENCE, is_rerouted)? {
         note.get_or_insert_with(|| format!("no other route within {} s", PATIENCE.as_secs()));
     }
-    pause(watch)?;
-    let to = now();
+    if event == Event::Load {
+        pause(watch)?;
+    } else if !site.calm_down(now(), watch)? {
+        note.get_or_insert_with(|| format!("frames were lost for {} s", watch.as_secs_f64()));
+    }
+    let to = match event {
+        Event::Load => now(),
+        _ => now().saturating_sub(STRAGGLERS),
+    };
     let load = flood.map_or(0.0, |flood| flood.sent() as f64 * 1e9 / (to - at) as f64);
     let window = site.traffic.window(from, to);
-    let by_kernel = site.forwarded_by_kernel()?.saturating_sub(kernel);
+    let by_kernel = site.forwarded_by_kernel()?.saturating_sub(by_kernel);
     if window.pause > STILL && event != Event::Load {
         let still = window.pause / 1_000_000;
         note.get_or_insert_with(|| {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::mpsc::channel;
 use std::thread;
@@ -16,6 +16,7 @@ use host::process::{Group, Signal, signal, silent};
 use crate::Failure;
 use crate::daemon::{Daemon, Kind, drain_file, draining, tool};
 use crate::event::{Event, Forwarder, State};
+use crate::measure::Options;
 use crate::program::{ended_well, pause, run, start, wait};
 
 /// How long Corelane may take until it is ready, or until it has ended.
@@ -43,6 +44,7 @@ pub struct Node {
     files: PathBuf,
     corelane: Option<Group>,
     kind: Kind,
+    bfd_ms: u16,
     daemon: Option<Daemon>,
     namespace: Namespace,
 }
@@ -56,10 +58,9 @@ impl Node {
         number: u8,
         namespace: &Namespace,
         files: PathBuf,
-        program: &Path,
-        engine: Option<&str>,
-        kind: Kind,
+        options: &Options,
     ) -> Result<Self, Failure> {
+        let kind = options.daemon;
         let at_daemon = files.join(kind.to_string());
         fs::create_dir_all(&at_daemon)?;
         let drain = drain_file(&at_daemon);
@@ -78,11 +79,12 @@ impl Node {
             number,
             state: State::Whole,
             forwarder: Forwarder::Corelane,
-            program: program.to_owned(),
-            engine: engine.map(str::to_owned),
+            program: options.program.clone(),
+            engine: options.engine.clone(),
             files,
             corelane: None,
             kind,
+            bfd_ms: options.bfd_ms,
             daemon: None,
             namespace: namespace.clone(),
         };
@@ -241,7 +243,7 @@ impl Node {
     /// Starts the daemon.
     fn announce(&mut self) -> Result<(), Failure> {
         let files = self.files.join(self.kind.to_string());
-        let daemon = Daemon::of_node(self.kind, &self.namespace, &files, self.number)?;
+        let daemon = Daemon::of_node(self.kind, &self.namespace, &files, self.number, self.bfd_ms)?;
         self.daemon = Some(daemon);
         Ok(())
     }

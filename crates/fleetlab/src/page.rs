@@ -5,6 +5,7 @@ use report::{Block, Document, Table, capital};
 
 use crate::draw::timelines;
 use crate::event::{Event, Forwarder};
+use crate::must;
 use crate::result::{FleetLab, Run, Runs};
 
 /// The report of a run.
@@ -12,6 +13,9 @@ pub fn document(lab: &FleetLab) -> Document {
     let mut document = Document::new("What the events of a fleet cost");
     for sentence in answer(lab) {
         document = document.verdict(sentence);
+    }
+    if let Some(table) = must::table(lab) {
+        document = document.block(Block::Table(table));
     }
     let mut document = document
         .block(Block::Table(losses(lab)))
@@ -76,7 +80,7 @@ fn answer(lab: &FleetLab) -> Vec<String> {
             "{:.0} more frames a second for {:.0} s: {} sessions went down, and {} of {} numbered frames \
              did not come.",
             run.load_per_second,
-            run.timeline.sent.len() as f64 * run.timeline.step_ms / 1000.0,
+            run.timeline.seconds(),
             run.false_downs,
             run.lost,
             run.sent,

@@ -4,7 +4,7 @@
 //! The routing daemon knows nothing of it. Its route to the nodes says who takes part, and the
 //! group's route goes before that one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
 
@@ -47,6 +47,12 @@ impl Resilient {
         Ok(self.namespace.batch(&lines(&members), OnFailure::Stop)?)
     }
 
+    /// The nodes that are members.
+    pub fn nodes(&self) -> BTreeSet<u8> {
+        let members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        members.values().map(|interface| node(interface)).collect()
+    }
+
     /// Makes it anew, so that a member that came gets its share of the flows at once.
     ///
     /// # Errors
@@ -71,12 +77,17 @@ fn members(route: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
+/// `s7` leads to node 7.
+fn node(interface: &str) -> u8 {
+    let number = interface.trim_start_matches('s').parse();
+    number.unwrap_or(0)
+}
+
 fn lines(members: &BTreeMap<String, String>) -> String {
     let (mut lines, mut group) = (String::new(), Vec::new());
     for (gateway, interface) in members {
-        // `s7` leads to node 7: a member has the same number whoever else is there.
-        let own: u32 = interface.trim_start_matches('s').parse().unwrap_or(0);
-        let number = GROUP + own;
+        // A member has the same number whoever else is there.
+        let number = GROUP + u32::from(node(interface));
         let _ = writeln!(
             lines,
             "nexthop replace id {number} via {gateway} dev {interface}"

@@ -27,12 +27,20 @@ pub struct FleetLab {
     pub frames_per_second: u32,
     /// The daemon of the spreader and of all nodes.
     pub daemon: Kind,
+    /// BFD sends a packet in so many ms, and a session is down after three.
+    #[serde(default = "usual_bfd")]
+    pub bfd_ms: u16,
     /// Whether the spreader had a resilient group of next hops.
     pub resilient: bool,
     /// The engine that was asked for; `null` when each node chose.
     pub engine: Option<String>,
     /// In the order in which they were measured.
     pub runs: Vec<Run>,
+}
+
+/// What documents stand for that do not say.
+fn usual_bfd() -> u16 {
+    100
 }
 
 /// One event, once.
@@ -95,6 +103,46 @@ pub(crate) struct Runs<'a> {
 }
 
 impl FleetLab {
+    /// Puts the runs of another measurement of the same fleet behind these. Repetitions go on
+    /// counting.
+    ///
+    /// # Errors
+    /// What differs, when the fleets do.
+    pub fn join(&mut self, other: Self) -> Result<(), String> {
+        let facts = |lab: &Self| {
+            [
+                ("nodes", lab.nodes.to_string()),
+                ("flows", lab.flows.to_string()),
+                ("frames_per_second", lab.frames_per_second.to_string()),
+                ("daemon", lab.daemon.to_string()),
+                ("bfd_ms", lab.bfd_ms.to_string()),
+                ("resilient", lab.resilient.to_string()),
+                ("engine", lab.engine.clone().unwrap_or_default()),
+                ("machine", lab.environment.machine()),
+            ]
+        };
+        let (ours, theirs) = (facts(self), facts(&other));
+        if let Some(((what, one), (_, another))) =
+            ours.iter().zip(&theirs).find(|(one, other)| one != other)
+        {
+            return Err(format!(
+                "{what} is {one:?} in the first and {another:?} here: only runs of one fleet can be joined"
+            ));
+        }
+        let latest = self
+            .runs
+            .iter()
+            .map(|run| run.repetition)
+            .max()
+            .unwrap_or(0);
+        let runs = other.runs.into_iter();
+        self.runs.extend(runs.map(|run| Run {
+            repetition: latest + run.repetition,
+            ..run
+        }));
+        Ok(())
+    }
+
     /// The runs of each event, in the order of the events' first runs; the kernel alone behind
     /// Corelane.
     pub(crate) fn by_event(&self) -> Vec<Runs<'_>> {

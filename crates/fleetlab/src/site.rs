@@ -21,15 +21,30 @@ use crate::node::Node;
 use crate::notice::Notices;
 use crate::program::{pause, wait};
 use crate::resilient::Resilient;
-use crate::traffic::{self, Flood, Traffic, now};
+use crate::traffic::{self, Flood, STRAGGLERS, Traffic, now};
 use crate::{Failure, SERVICE};
 
 /// How long flows may take until all go by the nodes that carry them, and none is lost.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// Flows of a thread that floods, so that each node gets some.
 const FLOOD_FLOWS: usize = 64;
-/// So long must that hold.
-const QUIET: Duration = Duration::from_millis(300);
+/// So long must that hold: as long as BFD waits.
+const LEAD: Duration = Duration::from_millis(300);
+/// Of so long, ns, are the frames by which it is seen.
+const GLANCE: u64 = 100_000_000;
+/// For so long, ns, must nothing be lost until an event is over: longer than BFD waits.
+const CALM: u64 = 500_000_000;
+/// Between two looks at them: a look keeps sender and receivers waiting.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Since when all has been well.
+#[derive(Clone, Copy, Debug)]
+pub struct Calm {
+    /// Since then, ns.
+    pub from: u64,
+    /// Frames that the kernels of all nodes had forwarded by then.
+    pub by_kernel: u64,
+}
 
 /// What a run needs; dropped in this order.
 #[derive(Debug)]
@@ -64,7 +79,13 @@ impl Site {
             .resilient
             .then(|| Arc::new(Resilient::new(spreader)));
         let notices = Notices::start(spreader, &log, group.clone())?;
-        let daemon = Daemon::of_spreader(options.daemon, spreader, &at_spreader, options.nodes)?;
+        let daemon = Daemon::of_spreader(
+            options.daemon,
+            spreader,
+            &at_spreader,
+            options.nodes,
+            options.bfd_ms,
+        )?;
         let (mut nodes, mut sinks, mut wells) = (Vec::new(), Vec::new(), Vec::new());
         for number in 1..=options.nodes {
             let name = format!("node{number}");
@@ -73,9 +94,7 @@ impl Site {
                 number,
                 place,
                 files.path().join(&name),
-                &options.program,
-                options.engine.as_deref(),
-                options.daemon,
+                options,
             )?);
             let sink = bed.namespace(&format!("sink{number}"))?;
             sinks.push(sink.enter(traffic::sink)??);
@@ -123,39 +142,71 @@ impl Site {
         Ok(Flood::start(senders.collect::<Result<_, Failure>>()?))
     }
 
-    /// Waits until flows go by all nodes that carry them and by no other, and no frame is lost.
+    /// Waits until flows have gone for 300 ms by all nodes that carry them and by no other, and no frame
+    /// was lost.
     ///
     /// # Errors
     /// When that does not come about, with what is.
-    pub fn settle(&self) -> Result<(), Failure> {
+    pub fn settle(&self) -> Result<Calm, Failure> {
         let carrying = self.nodes.iter().filter(|node| node.state().carries());
         let expected: BTreeSet<u8> = carrying.map(|node| node.number).collect();
         let mut said = String::new();
-        let is_settled = wait(PATIENCE, || {
-            let from = now();
-            pause(QUIET)?;
-            let flows = self.traffic.window(from, now()).flows;
+        let mut is_well = |from: u64, to: u64| {
+            let flows = self.traffic.window(from, to).flows;
             let (seen, lost) = (carriers(&flows), figures(&flows, from, 0).lost);
             said.clear();
             let _ = write!(
                 said,
                 "flows go by the nodes {seen:?}, and {lost} frames are lost"
             );
-            let is_settled = seen == expected && lost == 0;
-            if let Some(group) = self.group.as_ref().filter(|_| !is_settled) {
-                group.renew()?;
+            (seen == expected, lost == 0)
+        };
+        let (mut calm, mut renewed) = (None, 0);
+        wait(PATIENCE, || {
+            let until = now().saturating_sub(STRAGGLERS);
+            let (is_spread, is_whole) = is_well(until - GLANCE, until);
+            if is_spread && is_whole {
+                let from = now();
+                let by_kernel = self.forwarded_by_kernel()?;
+                pause(LEAD)?;
+                // The last ones are under way: they belong to the event.
+                if is_well(from, now().saturating_sub(STRAGGLERS)) == (true, true) {
+                    calm = Some(Calm { from, by_kernel });
+                }
+                return Ok(calm.is_some());
             }
-            Ok(is_settled)
+            let group = self.group.as_ref().filter(|_| !is_spread);
+            if let Some(group) = group.filter(|_| until - GLANCE > renewed)
+                && group.nodes() == expected
+            {
+                group.renew()?;
+                renewed = now();
+            }
+            pause(LOOK)?;
+            Ok(false)
         })?;
-        if is_settled {
-            return Ok(());
-        }
-        let patience = PATIENCE.as_secs();
-        Err(format!(
-            "after {patience} s {said}; {expected:?} should carry them: look whether the machine is \
-             busy, or give more --flows"
-        )
-        .into())
+        calm.ok_or_else(|| {
+            let patience = PATIENCE.as_secs();
+            format!(
+                "after {patience} s {said}; {expected:?} should carry them: look whether the machine \
+                 is busy, or give more --flows"
+            )
+            .into()
+        })
+    }
+
+    /// Waits until no frame that was sent since `since`, ns, was lost for half a second, which is longer
+    /// than BFD waits. False when it is not so within `limit`.
+    ///
+    /// # Errors
+    /// [`Interrupted`](host::cleanup::Interrupted).
+    pub fn calm_down(&self, since: u64, limit: Duration) -> Result<bool, Failure> {
+        let mut calm_since = since;
+        wait(limit, || {
+            pause(LOOK)?;
+            calm_since = self.traffic.last_lost(calm_since).unwrap_or(calm_since);
+            Ok(now().saturating_sub(STRAGGLERS) >= calm_since + CALM)
+        })
     }
 
     /// Frames that the kernels of all nodes have forwarded.

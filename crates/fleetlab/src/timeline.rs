@@ -25,6 +25,13 @@ pub struct Timeline {
     pub by_node: Vec<u32>,
 }
 
+impl Timeline {
+    /// How long it is.
+    pub fn seconds(&self) -> f64 {
+        self.sent.len() as f64 * self.step_ms / 1000.0
+    }
+}
+
 /// The frames sent `from` until `to`, ns, around what happened to `node` at `event`.
 pub fn timeline(flows: &[Vec<Frame>], from: u64, to: u64, event: u64, node: u8) -> Timeline {
     let span = to.saturating_sub(from).max(1);

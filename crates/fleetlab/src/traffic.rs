@@ -29,8 +29,8 @@ const TICKS_AT_ONCE: u64 = 4;
 const LOOK: Duration = Duration::from_millis(100);
 /// Room for frames that wait for their receiver, bytes: more than a second's.
 const ROOM: usize = 16 << 20;
-/// How long the last frames of a window may be under way.
-pub const STRAGGLERS: Duration = Duration::from_millis(100);
+/// How long a frame may be under way, ns.
+pub const STRAGGLERS: u64 = 100_000_000;
 /// A frame begins with these bytes, the flow and the number.
 const MARK: [u8; 4] = *b"lane";
 const LENGTH: usize = 12;
@@ -123,8 +123,9 @@ impl Traffic {
 
     /// The frames sent from `from` until `to`, ns. What is under way is waited for.
     pub fn window(&self, from: u64, to: u64) -> Window {
-        let done = to + STRAGGLERS.as_nanos() as u64;
-        thread::sleep(Duration::from_nanos(done.saturating_sub(now())));
+        thread::sleep(Duration::from_nanos(
+            (to + STRAGGLERS).saturating_sub(now()),
+        ));
         let log = locked(&self.log);
         let within = |at: &u64| (from..to).contains(at);
         let flows = log.rows.iter().map(|row| {
@@ -137,6 +138,19 @@ impl Traffic {
             duplicates: log.again.iter().filter(|at| within(at)).count() as u64,
             pause: pauses.map(|&(at, until)| until - at).max().unwrap_or(0),
         }
+    }
+
+    /// When the last of the frames that never came was sent, from `from` on, ns. Those that may be
+    /// under way do not count.
+    pub fn last_lost(&self, from: u64) -> Option<u64> {
+        let to = now().saturating_sub(STRAGGLERS);
+        let log = locked(&self.log);
+        let of = |row: &Row| {
+            let frames = row.frames.iter().rev();
+            let mut frames = frames.take_while(|frame| frame.at >= from);
+            frames.find_map(|frame| (frame.at < to && frame.came.is_none()).then_some(frame.at))
+        };
+        log.rows.iter().filter_map(of).max()
     }
 
     /// Forgets the frames that were sent before, ns, and what befell them.
