@@ -21,7 +21,14 @@ impl Reason {
             | Self::Ipv6Overrun => "look for a broken sender or cable: ethtool -S PORT",
             Self::Ipv4TimeToLive | Self::Ipv6HopLimit => "when it grows fast, look for a loop",
             Self::PartialChecksum => "engine tc; or ethtool -K PEER tx off",
-            Self::NoRoute | Self::Punt => "corelane show routes ADDRESS",
+            Self::NoRoute | Self::Punt | Self::Blackhole | Self::Unreachable | Self::Prohibit => {
+                "corelane show routes ADDRESS"
+            }
+            Self::Unresolved => {
+                "when it stays, is the neighbour there? ip neigh show dev PORT; corelane explain ADDRESS"
+            }
+            Self::TooBig => "is the way out meant to take less? ip link show dev PORT",
+            Self::EmptyGroup => "ip nexthop show: bring a member back",
             Self::NoRedirect => "on a veth: ethtool -K PEER gro on",
             Self::NoWorker => "the log says why the workers ended",
             Self::UnverifiedSource => "mend the way back, or set rp_filter of the port",
@@ -52,13 +59,7 @@ impl Reason {
             | Self::Ipv6Discovery
             | Self::Segments
             | Self::Local
-            | Self::Unresolved
-            | Self::Blackhole
-            | Self::Unreachable
-            | Self::Prohibit
-            | Self::EmptyGroup
-            | Self::UnknownPort
-            | Self::TooBig => return None,
+            | Self::UnknownPort => return None,
         })
     }
 }
