@@ -15,6 +15,7 @@ mod help;
 mod installed;
 mod lab;
 mod planes;
+mod record;
 mod run;
 mod scale;
 mod show;
@@ -60,6 +61,7 @@ enum Verb {
     Lab(lab::Arguments),
     Manual(installed::Manual),
     Planes(planes::Arguments),
+    Record(record::Arguments),
     Run(run::Arguments),
     Scale(scale::Arguments),
     Show(show::Arguments),
@@ -88,6 +90,7 @@ fn main() -> ExitCode {
         Verb::Lab(arguments) => lab::run(&arguments),
         Verb::Manual(arguments) => installed::manual(&arguments),
         Verb::Planes(arguments) => planes::run(&arguments),
+        Verb::Record(arguments) => record::run(&arguments),
         Verb::Run(arguments) => run::run(&arguments),
         Verb::Scale(arguments) => scale::run(arguments),
         Verb::Show(arguments) => show::run(&arguments),

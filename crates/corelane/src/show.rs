@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::common::{Json, Outcome};
 
 /// A router of this machine.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(crate) struct Named {
     /// Name of the router
     #[arg(long, value_name = "NAME", default_value = "default")]

@@ -99,7 +99,9 @@ fn every_command_of_the_tutorial_works_as_typed() {
 
 #[test]
 fn packets_are_seen_as_the_page_says() {
-    if !able(&["unshare", "ip", "ping", "ethtool", "tcpdump", "tshark"]) {
+    if !able(&[
+        "unshare", "ip", "ping", "ethtool", "tcpdump", "tshark", "jq",
+    ]) {
         return;
     }
     let parts = [
@@ -108,8 +110,10 @@ fn packets_are_seen_as_the_page_says() {
         "the filter runs in the kernel",
         "\"schema\":\"corelane-capture/1\"",
         "20 frames captured; 0 found no room",
+        "eth1\tblackhole\t",
     ];
-    let after = "rm ready traffic filter frames.pcapng\n";
+    let after = "rm ready traffic filter frames.pcapng router.toml recording.json\n\
+                 rm recording.html again.html\n";
     contains(&typed_as_root("observe.md", "", after), &parts);
 }
 

@@ -31,10 +31,11 @@ impl Typed<'_> {
 }
 
 /// Each ends with 0: `run_directory` and `file` stand for theirs.
-const VERBS: [&str; 8] = [
+const VERBS: [&str; 9] = [
     "health run_directory",
     "fleet 127.0.0.1",
     "explain 10.1.0.2 run_directory",
+    "record run_directory",
     "show ports run_directory",
     "verify run_directory",
     "drain file run_directory",
@@ -48,7 +49,10 @@ fn every_verb_that_asks_a_router_keeps_the_contract() {
         return;
     }
     let lab = Lab::new();
-    let router = lab.run(&["r0", "r1"], &["--metrics", "127.0.0.1:9470"]);
+    let file = lab.path("router.toml");
+    let keys = "ports = [\"r0\", \"r1\"]\ntable-words = 131072\nconsole = true\n";
+    fs::write(&file, keys).unwrap();
+    let router = lab.run_words(&["run".to_owned(), file.display().to_string()]);
     lab.wait_for_fast_path(&router, &["10.1.0.2"]);
     let is_ready = || wait_for("a ready router", 30, || get(&lab, "/readyz").0 == "200");
     let file = lab.path("contract.toml");

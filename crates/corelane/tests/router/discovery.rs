@@ -8,7 +8,7 @@ const FRAMES: usize = 10;
 const TARGET: &str = "2001:db8:1::2";
 
 /// A solicitation for the target, sent to the target, behind destination options or not.
-fn solicitation(macs: ([u8; 6], [u8; 6]), options: bool) -> Vec<u8> {
+pub(super) fn solicitation(macs: ([u8; 6], [u8; 6]), options: bool) -> Vec<u8> {
     let octets = |text: &str| text.parse::<std::net::Ipv6Addr>().unwrap().octets();
     let (source, target) = (octets("2001:db8::2"), octets(TARGET));
     let mut message = vec![135, 0, 0, 0, 0, 0, 0, 0];

@@ -38,6 +38,7 @@ fn all() -> Vec<Value> {
         read::<planes::result::Comparison>(),
         written::<router::management_plane::console::Point>(),
         written::<router::management_plane::explain::Explained>(),
+        written::<router::management_plane::recording::Recording>(),
         written::<router::management_plane::forms::Health>(),
         written::<router::management_plane::forms::Show>(),
         written::<router::management_plane::forms::Verify>(),

@@ -7,7 +7,7 @@ use super::Instance;
 use crate::engine::{Counters, EngineError};
 use crate::management_plane::pieces::Pieces;
 use crate::management_plane::server::{Asked, Place, Question};
-use crate::management_plane::{answers, capture, explain, metrics, node};
+use crate::management_plane::{answers, capture, explain, forms, metrics, node};
 
 /// How often the counters are read for metrics at most.
 const METRICS_PAUSE: Duration = Duration::from_millis(100);
@@ -51,6 +51,9 @@ impl Instance {
             Question::Show(words) if words == ["hitters"] => {
                 Ok(answers::hitters(self.hitters(Instant::now())).into())
             }
+            Question::Show(words) if words.first().is_some_and(|word| word == "record") => {
+                self.recording(&words[1..]).map(Pieces::from)
+            }
             Question::Show(words) if words == ["health"] => Ok(self.health().into()),
             Question::Show(words) if words == ["drain"] || words == ["undrain"] => {
                 self.readiness.set_draining(words == ["drain"]);
@@ -65,6 +68,9 @@ impl Instance {
             Question::Show(words) => self.show(&words),
             Question::TakeOver(words, stream) => return self.offer(stream, &words),
             Question::Capture(words, stream) => return self.capture(stream, &words),
+            Question::Frames(reason) => {
+                Ok(forms::line(&self.look_at(reason, Instant::now())).into())
+            }
             Question::Health => Ok(self.health().into()),
             Question::Metrics(format) => Ok(match self.counters_for_metrics() {
                 Ok(counters) => metrics::page(

@@ -23,6 +23,11 @@ impl Capturer {
         self.channel.as_fd()
     }
 
+    /// Its number.
+    pub(super) fn process(&self) -> u32 {
+        self.channel.process()
+    }
+
     /// Programs are being loaded.
     pub(super) fn waits(&self) -> bool {
         self.said.is_none()
@@ -68,6 +73,8 @@ impl Instance {
                 .map_err(|error| format!("{QUESTION}: {error}"))?;
         let ports = self.follower.mirror().around().ports();
         let wanted = request.wanted(&ports)?;
+        // Frames that the console shows are looked for again behind this capture.
+        self.end_looking();
         let name = self.follower.engine().name();
         let forwarder = self.follower.forwarder_mut();
         let forwarder = forwarder.ok_or_else(|| format!("engine {name} has no program"))?;

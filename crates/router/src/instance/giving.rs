@@ -55,6 +55,7 @@ impl Instance {
         }
         self.end_capture("another process takes the ports over: capture from that one");
         self.end_sampling();
+        self.end_looking();
         let what = "it makes itself ready; this process forwards meanwhile";
         log!(Level::Info, "take-over", process, what);
         self.guest = Some(Guest {

@@ -10,11 +10,14 @@ mod answering;
 mod capturing;
 mod checks;
 mod giving;
+mod looking;
 mod policy;
 mod readiness;
+mod recording;
 mod reload;
 mod sampling;
 mod taking;
+mod triggers;
 mod vouching;
 mod watching;
 
@@ -30,8 +33,11 @@ use rustix::event::{self, PollFd, PollFlags, Timespec};
 use self::capturing::Capturer;
 use self::checks::Checks;
 use self::giving::Guest;
+use self::looking::Looking;
 use self::readiness::Readiness;
+use self::recording::Recording;
 use self::sampling::Sampling;
+pub(crate) use self::triggers::Second;
 use self::vouching::Vouching;
 use self::watching::Watching;
 use crate::control_plane::follower::{Checking, Follower};
@@ -112,8 +118,12 @@ pub struct Instance {
     capturer: Option<Capturer>,
     /// Samples of frames, while somebody wants them.
     sampling: Sampling,
+    /// Reasons that somebody looks at.
+    looking: Looking,
     /// What the console shows.
     watching: Watching,
+    /// What is written down.
+    recording: Recording,
     /// Who is taking over.
     guest: Option<Guest>,
     /// It has.
@@ -186,7 +196,9 @@ impl Instance {
             news: 0,
             capturer: None,
             sampling: Sampling::default(),
+            looking: Looking::default(),
             watching,
+            recording: Recording::default(),
             guest: None,
             gone: false,
         };
@@ -255,6 +267,7 @@ impl Instance {
             self.follow_guest(now);
             self.follow_capturer();
             self.follow_sampling(now);
+            self.follow_looking(now);
             self.record(now);
             self.supervisor.alive(now);
         }

@@ -43,19 +43,20 @@ impl Instance {
                 metrics_allow,
                 console,
                 console_token,
+                console_peers,
                 busy_poll,
                 long_frames,
                 ..
             } = config.clone();
             let room = config.capacity();
-            let console = (console, console_token);
+            let console = (console, console_token, console_peers);
             let served = (instance, run_directory, metrics, metrics_allow, console);
             let fixed = (engine, require, served);
             (fixed, busy_poll, long_frames, room)
         };
         if fixed(&config) != fixed(&before) {
             let what = "engine, require, instance, run-directory, metrics, metrics-allow, console, \
-                        console-token, busy-poll, long-frames and the sizes change at the next start";
+                        console-token, console-peers, busy-poll, long-frames and the sizes change at the next start";
             log!(Level::Warning, "reload", what);
         }
         let ports = if config.ports == before.ports {
@@ -92,6 +93,14 @@ impl Instance {
         if config.sflow != before.sflow {
             self.config.sflow = config.sflow.clone();
             self.end_sampling();
+        }
+        if config.recorder != before.recorder {
+            self.config.recorder = config.recorder.clone();
+            self.end_sampling();
+            if self.config.recorder.is_on() && self.watching.points(0).is_none() {
+                let what = "recordings begin at the next start: there is no history yet";
+                log!(Level::Warning, "reload", what);
+            }
         }
         if config.punt_limits != before.punt_limits {
             self.config.punt_limits = config.punt_limits;

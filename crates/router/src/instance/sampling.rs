@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::Instance;
 use crate::log::{Level, log};
+use crate::management_plane::console::Raw;
 use crate::management_plane::forms::Hitters;
 use crate::samples::{Counts, Sampler};
 
@@ -33,6 +34,20 @@ impl Sampling {
     pub(super) fn counts(&self) -> &Counts {
         &self.counts
     }
+
+    /// The latest samples.
+    pub(super) fn recent(&self) -> Vec<Raw> {
+        self.sampler
+            .as_ref()
+            .map(Sampler::recent)
+            .unwrap_or_default()
+    }
+
+    /// Who most of the traffic is, while somebody looks at that.
+    pub(super) fn hitters_of_now(&self) -> Option<Hitters> {
+        let sampler = self.sampler.as_ref().filter(|_| self.watched.is_some())?;
+        Some(sampler.hitters())
+    }
 }
 
 impl Instance {
@@ -53,7 +68,9 @@ impl Instance {
     /// Begins, goes on or ends, as is wanted now.
     pub(super) fn follow_sampling(&mut self, now: Instant) {
         let is_watched = self.sampling.watched.is_some_and(|end| now < end);
-        let is_wanted = is_watched || self.config.sflow.export().is_some();
+        let is_wanted = is_watched
+            || self.config.sflow.export().is_some()
+            || self.config.recorder.every().is_some();
         let is_wanted = is_wanted && self.guest.is_none();
         match (is_wanted, self.sampling.sampler.is_some()) {
             (false, false) => {}
@@ -86,6 +103,7 @@ impl Instance {
 
     fn try_sampling(&mut self) -> Result<Sampler, String> {
         let export = self.config.sflow.export();
+        let every = self.config.recorder.every();
         let asker = self.server.asker().map_err(|error| error.to_string())?;
         let name = self.follower.engine().name();
         let forwarder = self.follower.forwarder_mut();
@@ -95,7 +113,7 @@ impl Instance {
             .map_err(|error| error.to_string())?;
         let sampled = forwarder.sampled().ok_or("there are no samples")?;
         let counts = Arc::clone(&self.sampling.counts);
-        let sampler = Sampler::start(sampled, export, asker, counts);
+        let sampler = Sampler::start(sampled, export, every, asker, counts);
         sampler.map_err(|error| {
             forwarder.end_samples();
             format!("beginning to read samples: {error}")

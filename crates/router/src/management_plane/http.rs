@@ -3,14 +3,37 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::Sender;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::console::{self, Console};
 use super::metrics::Format;
-use super::server::{Asked, LONGEST_QUESTION, PATIENCE, Patient, Question, Timed, ask, ask_once};
+use super::server::{Asked, PATIENCE, Patient, Question, Timed, ask, ask_once};
 
 pub(super) const JSON: &str = "application/json";
 pub(super) const TEXT: &str = "text/plain";
+
+/// A request's bytes at most. Browsers send what other pages of this host have stored, too.
+const LONGEST_REQUEST: u64 = 16 << 10;
+
+/// What comes behind a request that is none is read for so long, and so many bytes of it.
+const LINGERS: Duration = Duration::from_millis(300);
+const DISCARDED: u64 = 1 << 20;
+
+/// Why a request is none.
+#[derive(Debug, PartialEq, Eq)]
+struct Fault {
+    status: &'static str,
+    why: &'static str,
+}
+
+const NOT_HTTP: Fault = Fault {
+    status: "400 Bad Request",
+    why: "no request of HTTP/1.1: send GET /metrics HTTP/1.1, a line Host:, and an empty line\n",
+};
+const TOO_LONG: Fault = Fault {
+    status: "431 Request Header Fields Too Large",
+    why: "a request has 16383 bytes at most\n",
+};
 
 /// What a client wants.
 pub(super) struct Request {
@@ -35,21 +58,42 @@ impl Request {
             .map_or_else(String::new, |(_, value)| decoded(value))
     }
 
-    fn read(stream: &mut impl Read) -> io::Result<Self> {
-        let mut lines = BufReader::new(stream.take(LONGEST_QUESTION)).lines();
-        let first = lines.next().transpose()?.unwrap_or_default();
-        let mut words = first.split_whitespace().map(str::to_owned);
+    /// Reads a request, or says what is wrong with it.
+    fn read(stream: &mut impl Read) -> io::Result<Result<Self, Fault>> {
+        let mut reader = BufReader::new(stream.take(LONGEST_REQUEST));
+        let mut bytes = Vec::new();
+        loop {
+            // All of it: a connection that is closed with bytes unread is reset, and its answer cut
+            // off.
+            let line = bytes.len();
+            reader.read_until(b'\n', &mut bytes)?;
+            if bytes.len() as u64 >= LONGEST_REQUEST {
+                return Ok(Err(TOO_LONG));
+            }
+            if bytes[line..].trim_ascii().is_empty() {
+                break;
+            }
+        }
+        Ok(String::from_utf8(bytes).map_or(Err(NOT_HTTP), |text| Self::parse(&text)))
+    }
+
+    fn parse(text: &str) -> Result<Self, Fault> {
+        let mut lines = text.lines();
+        let words: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
+        let [method, path, version] = words[..] else {
+            return Err(NOT_HTTP);
+        };
+        if !path.starts_with('/') || !version.starts_with("HTTP/1.") {
+            return Err(NOT_HTTP);
+        }
         let mut request = Self {
-            method: words.next().unwrap_or_default(),
-            path: words.next().unwrap_or_default(),
+            method: method.to_owned(),
+            path: path.to_owned(),
             format: Format::Text,
             host: String::new(),
             is_own: false,
         };
-        // All of it: a connection that is closed with bytes unread is reset, and its answer cut
-        // off.
-        let rest = lines.map_while(Result::ok);
-        for line in rest.take_while(|line| !line.is_empty()) {
+        for line in lines {
             let (name, value) = line.split_once(':').unwrap_or_default();
             match name.to_ascii_lowercase().as_str() {
                 "accept" => request.format = Format::accepted(value),
@@ -83,7 +127,16 @@ pub(super) fn serve<S: Timed>(
     waker: &UnixStream,
     console: Option<&Console>,
 ) -> io::Result<()> {
-    let request = Request::read(&mut stream)?;
+    let request = match Request::read(&mut stream)? {
+        Ok(request) => request,
+        Err(Fault { status, why }) => {
+            whole(&mut stream, status, TEXT, why)?;
+            // As there, as far as it comes at once.
+            stream.end = Instant::now() + LINGERS;
+            let _rest = io::copy(&mut (&mut stream).take(DISCARDED), &mut io::sink());
+            return Ok(());
+        }
+    };
     if request.method != "GET" {
         let status = "405 Method Not Allowed";
         return whole(&mut stream, status, TEXT, "only GET is understood\n");

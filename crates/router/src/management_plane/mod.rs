@@ -12,6 +12,7 @@
 //!  explain    what becomes of a packet, step by step
 //!  forms      the forms of these answers
 //!  metrics    the same for a time-series database
+//!  recording  what a router did in its last seconds, as a document
 //!  node       what a router says to others' operators: how it does, by which routes
 //!  client     asks a running router
 //!  supervisor tells the service manager that the router is ready, alive or reloading
@@ -28,5 +29,6 @@ mod http;
 pub mod metrics;
 pub mod node;
 pub mod pieces;
+pub mod recording;
 pub mod server;
 pub mod supervisor;

@@ -17,6 +17,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
+use fastpath::forward::Reason;
+
 use super::capture::{self, WayAsked};
 use super::config::Allow;
 use super::console::Console;
@@ -31,7 +33,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 /// Clients served at once by each socket; one more is turned away.
 const CLIENTS: usize = 32;
 /// A question is one line, and no longer than this.
-pub(super) const LONGEST_QUESTION: u64 = 4096;
+const LONGEST_QUESTION: u64 = 4096;
 /// The same of one that holds a frame, of which each byte is two.
 const LONGEST_WITH_FRAME: u64 = LONGEST_QUESTION + (2 << 16);
 
@@ -48,6 +50,8 @@ pub enum Question {
     Table(node::Asked),
     /// Whether it is healthy and ready, in one piece.
     Health,
+    /// The last frames of a reason, in one piece.
+    Frames(Reason),
     /// By which ways frames go: a list in JSON, in one piece.
     Ways(Vec<WayAsked>),
     /// The next piece of an answer.

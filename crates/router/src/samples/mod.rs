@@ -19,7 +19,7 @@ mod ways;
 mod window;
 mod xdr;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
@@ -35,6 +35,7 @@ use self::datagram::{Output, Routed, Seen};
 use self::exporter::Exporter;
 use self::ways::{Known, Ways};
 use self::window::{One, Window};
+use crate::management_plane::console::Raw;
 use crate::management_plane::explain::{Flow, flow_of};
 use crate::management_plane::forms::Hitters;
 use crate::management_plane::server::Asker;
@@ -61,6 +62,10 @@ pub struct Export {
 
 /// Samples a second that are taken when nobody says how many: enough for a list of the largest.
 const ENOUGH: u64 = 1000;
+/// Samples that are kept whole for recordings: some 64 KiB.
+const RECENT: usize = 256;
+/// Discarded frames that are told in a second, where they are for recordings alone.
+const DISCARDS: u32 = 100;
 /// One frame in so many, until it is known how many frames come.
 const FIRST: u32 = 64;
 /// The fewest.
@@ -106,6 +111,8 @@ struct Shared {
     watched: AtomicBool,
     /// Who that was when it was looked at last.
     hitters: Mutex<Hitters>,
+    /// The latest samples, the oldest first.
+    recent: Mutex<VecDeque<Raw>>,
 }
 
 /// The reader, as long as it is wanted.
@@ -115,13 +122,15 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Begins to read by these descriptors ([`Forwarder::sampled`]).
+    /// Begins to read by these descriptors ([`Forwarder::sampled`]). Without `export` one frame in
+    /// `every` is a sample; without that, as many as are enough.
     ///
     /// # Errors
     /// When the system has no memory or thread for it.
     pub fn start(
         [ring, counts]: [BorrowedFd<'_>; 2],
         export: Option<Export>,
+        every: Option<u32>,
         asker: Asker,
         counted: Arc<Counts>,
     ) -> io::Result<Self> {
@@ -136,6 +145,7 @@ impl Sampler {
             ways: Ways::new(asker),
             exporter: export.clone().map(Exporter::new),
             export,
+            every,
             window: Window::new(now),
             looked: (now, None),
             random: Random::new(seed.map_or(1, |since| since.as_nanos() as u64)),
@@ -165,6 +175,11 @@ impl Sampler {
         self.shared.watched.store(watched, Ordering::Relaxed);
     }
 
+    /// The latest samples, the oldest first.
+    pub(crate) fn recent(&self) -> Vec<Raw> {
+        locked(&self.shared.recent).iter().cloned().collect()
+    }
+
     /// Who that was a moment ago.
     pub fn hitters(&self) -> Hitters {
         locked(&self.shared.hitters).clone()
@@ -190,6 +205,8 @@ struct Reader {
     ways: Ways,
     exporter: Option<Exporter>,
     export: Option<Export>,
+    /// One frame in so many, where nothing is exported.
+    every: Option<u32>,
     window: Window,
     /// When it was looked last, and how many frames had come by then.
     looked: (Instant, Option<u64>),
@@ -255,7 +272,8 @@ impl Kept {
 impl Reader {
     fn run(mut self) {
         let export = self.export.as_ref();
-        self.set_rate(export.map_or(FIRST, |export| export.every));
+        let every = export.map(|export| export.every).or(self.every);
+        self.set_rate(every.unwrap_or(FIRST));
         while !self.shared.over.load(Ordering::Relaxed) {
             let now = Instant::now();
             self.count_losses();
@@ -273,7 +291,11 @@ impl Reader {
     }
 
     fn set_rate(&mut self, every: u32) {
-        let discards = self.export.as_ref().map_or(0, |export| export.discards);
+        let recorded = if self.every.is_some() { DISCARDS } else { 0 };
+        let discards = self
+            .export
+            .as_ref()
+            .map_or(recorded, |export| export.discards);
         let random = &mut self.random;
         self.samples.set_rate(every, discards, || random.next_u64());
     }
@@ -287,7 +309,7 @@ impl Reader {
         if self.shared.watched.load(Ordering::Relaxed) {
             *locked(&self.shared.hitters) = self.window.hitters(now, self.samples.every());
         }
-        let (None, Some(before)) = (&self.export, before) else {
+        let (None, None, Some(before)) = (&self.export, self.every, before) else {
             return;
         };
         let seconds = now.duration_since(looked).as_secs_f64();
@@ -308,16 +330,22 @@ impl Reader {
 
     /// Reads some samples and passes them on. How many.
     fn fetch(&mut self, now: Instant) -> usize {
-        let mut kept = Vec::new();
+        let (mut kept, mut recent) = (Vec::new(), Vec::new());
         while kept.len() < AT_ONCE {
             let Some(sample) = self.samples.next_sample() else {
                 break;
             };
             kept.push(Kept::of(&sample));
+            recent.push(Raw::of(&sample.shown));
         }
         if kept.is_empty() {
             return 0;
         }
+        let mut all = locked(&self.shared.recent);
+        all.extend(recent);
+        let old = all.len().saturating_sub(RECENT);
+        all.drain(..old);
+        drop(all);
         Counts::add(&self.counted.read, kept.len() as u64);
         for key in kept.iter().filter_map(Kept::keys).flatten() {
             self.ways.want(key, now);

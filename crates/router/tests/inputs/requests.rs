@@ -98,7 +98,9 @@ impl Answering {
             if let Some(asked) = self.server.take() {
                 let pieces = match asked.question {
                     Question::Metrics(_) => "# EOF\n".to_owned().into(),
-                    Question::Health | Question::Node => "{}\n".to_owned().into(),
+                    Question::Health | Question::Node | Question::Frames(_) => {
+                        "{}\n".to_owned().into()
+                    }
                     Question::Table(asked) => node::about(asked),
                     Question::Show(words) => {
                         let words: Vec<&str> = words.iter().map(String::as_str).collect();

@@ -6,7 +6,7 @@ use super::*;
 fn only_who_has_the_token_is_admitted() {
     let open = Console::default();
     assert!(open.admits("") && open.admits("anything"));
-    let closed = Console::new("0123456789abcdef".to_owned());
+    let closed = Console::new("0123456789abcdef".to_owned(), &[]);
     assert!(closed.admits("0123456789abcdef"));
     for wrong in [
         "",

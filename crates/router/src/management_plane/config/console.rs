@@ -2,6 +2,12 @@
 
 use super::Config;
 
+/// What `console-peers` may be.
+pub(super) const PEERS_ALLOWED: &str =
+    "allowed are a list of addresses of pages, such as [\"http://192.0.2.2:9470/\"]";
+/// The most of them, and the longest.
+const PEERS: usize = 64;
+const LONGEST_PEER: usize = 256;
 /// A token that nobody guesses, in bytes.
 const SHORTEST: usize = 16;
 
@@ -14,6 +20,19 @@ impl Config {
             return Err(format!(
                 "console-token: give {SHORTEST} or more letters, digits and signs, without blanks"
             ));
+        }
+        // A page that is led to is a page: no other kind of address.
+        let is_page = |peer: &&String| {
+            let rest = (peer.strip_prefix("http://")).or_else(|| peer.strip_prefix("https://"));
+            rest.is_some_and(|rest| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_graphic()))
+                && peer.len() <= LONGEST_PEER
+        };
+        if let Some(peer) = self.console_peers.iter().find(|peer| !is_page(peer)) {
+            return Err(format!("console-peers: {peer:?}: {PEERS_ALLOWED}"));
+        }
+        if self.console_peers.len() > PEERS {
+            let peers = self.console_peers.len();
+            return Err(format!("console-peers: {peers} of them; {PEERS} at most"));
         }
         if !self.console {
             return Ok(());

@@ -2,7 +2,7 @@
 
 use fastpath::forward::PUNT_LIMITS_ALLOWED;
 
-use super::{Config, sflow, values};
+use super::{Config, console, recorder, sflow, values};
 
 /// A key of the file.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +44,7 @@ const fn key(
 }
 
 /// All of them.
-pub const KEYS: [Key; 36] = [
+pub const KEYS: [Key; 44] = [
     key(
         "ports",
         "",
@@ -142,6 +142,13 @@ pub const KEYS: [Key; 36] = [
         "allowed are 16 or more letters, digits and signs, or \"\" for none",
         "What viewers of the console must know",
         |config| quoted(&config.console_token),
+    ),
+    key(
+        "console-peers",
+        "",
+        console::PEERS_ALLOWED,
+        "Consoles of other routers, which it leads to",
+        |config| format!("{:?}", config.console_peers),
     ),
     key(
         "verify-seconds",
@@ -302,6 +309,55 @@ pub const KEYS: [Key; 36] = [
         "allowed are 0 to 10000",
         "Discarded frames that are told, at most",
         |config| config.sflow.discards.to_string(),
+    ),
+    key(
+        "recorder.directory",
+        "",
+        "allowed are a path from / on, or \"\" for none",
+        "Where recordings are written when something goes wrong",
+        |config| quoted(&config.recorder.directory),
+    ),
+    key(
+        "recorder.seconds",
+        "seconds",
+        "allowed are 1 to 900",
+        "How far back a recording goes",
+        |config| config.recorder.seconds.to_string(),
+    ),
+    key(
+        "recorder.above",
+        "frames a second",
+        recorder::ABOVE_ALLOWED,
+        "One is written when a reason has more",
+        |config| quoted(&config.recorder.above.to_string()),
+    ),
+    key(
+        "recorder.stall-seconds",
+        "seconds",
+        "allowed are 0 (never) to 900",
+        "One is written when frames come and none is forwarded for so long",
+        |config| config.recorder.stall_seconds.to_string(),
+    ),
+    key(
+        "recorder.different",
+        "",
+        BOOLEAN,
+        "One is written when a comparison with the kernel finds a difference",
+        |config| config.recorder.different.to_string(),
+    ),
+    key(
+        "recorder.sampling",
+        "frames",
+        "allowed are 0 (none) to 16777216",
+        "One frame in so many is kept for recordings",
+        |config| config.recorder.sampling.to_string(),
+    ),
+    key(
+        "recorder.keep",
+        "files",
+        "allowed are 1 to 1000",
+        "So many recordings are kept, the newest",
+        |config| config.recorder.keep.to_string(),
     ),
 ];
 

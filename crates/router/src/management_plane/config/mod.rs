@@ -6,6 +6,7 @@
 mod console;
 mod drain;
 mod keys;
+mod recorder;
 mod sflow;
 mod values;
 
@@ -20,6 +21,7 @@ use crate::engine::{EngineKind, Require, SocketOptions};
 
 pub use self::drain::Routing;
 pub use self::keys::{KEYS, Key};
+pub use self::recorder::Recorder;
 pub use self::sflow::Sflow;
 pub use self::values::{Allow, InstanceName, Metrics, Stale};
 
@@ -61,6 +63,8 @@ pub struct Config {
     pub console: bool,
     /// `console-token`: what its viewers must know (default nothing).
     pub console_token: String,
+    /// `console-peers`: consoles of other routers, which it leads to (default none).
+    pub console_peers: Vec<String>,
     /// `verify-seconds`: time between comparisons with the kernel (default 300); 0: never.
     #[serde(rename = "verify-seconds", deserialize_with = "values::seconds")]
     pub verify: Option<Duration>,
@@ -104,6 +108,8 @@ pub struct Config {
     pub drain_limit_seconds: u32,
     /// `[sflow]`: what is sent to a collector (default nothing).
     pub sflow: Sflow,
+    /// `[recorder]`: when recordings are written (default never).
+    pub recorder: Recorder,
 }
 
 impl Default for Config {
@@ -124,6 +130,7 @@ impl Default for Config {
             metrics_allow: Allow::default(),
             console: false,
             console_token: String::new(),
+            console_peers: Vec::new(),
             verify: Some(Duration::from_mins(5)),
             stale: Stale::default(),
             punt_limits: PuntLimits::default(),
@@ -142,6 +149,7 @@ impl Default for Config {
             drain_quiet_seconds: 3,
             drain_limit_seconds: 60,
             sflow: Sflow::default(),
+            recorder: Recorder::default(),
         }
     }
 }
@@ -274,6 +282,7 @@ impl Config {
         self.check_console()?;
         self.check_drain()?;
         self.sflow.check()?;
+        self.recorder.check()?;
         if self.busy_poll && self.engine != EngineKind::AfXdp {
             return Err(
                 "busy-poll = true: only workers of engine = \"af-xdp\" poll; choose it or leave \

@@ -2,9 +2,9 @@
 // The console's script: keeps the points that the router sends, one a second, and shows one of them with
 // the course of all. A saved page is this page with its points in it.
 
-/** @typedef {{time_ms: number, level: string, text: string}} Said */
+/** @typedef {{time_ms: number, level: string, name: string, text: string}} Said */
 /**
- * @typedef {{time_ms: number, seconds: number, engine: string, healthy: boolean, ready: boolean,
+ * @typedef {{time_ms: number, seconds: number, engine: string, cores: number, healthy: boolean, ready: boolean,
  *   draining: boolean, why: string[], routes: number[], lag_seconds: number, equal: boolean | null,
  *   carried: [string, number, number[]][], left: [string, number, string, boolean, number][],
  *   events: Said[]}} Point
@@ -12,9 +12,22 @@
 /** @typedef {{received: number, bits: number, forwarded: number, forwardedBits: number}} PortSum */
 /** @typedef {{received: number, forwarded: number, kernel: number, dropped: number}} CoreSum */
 /** @typedef {{meaning: string, remedy: string | null, kernel: boolean}} Reason */
+/**
+ * @typedef {{time_ms: number, port: string, fate: string, reason: string | null, egress: string | null,
+ *   prefix: string | null, core: number, vlan: number | null, from?: string, to?: string, protocol?: number,
+ *   source_port?: number | null, destination_port?: number | null, ttl?: number, wire_length: number,
+ *   bytes: string}} Frame
+ */
 /** @typedef {{what: string, samples: number, frames_per_second: number, low: number, high: number, bits_per_second: number}} Hitter */
 
 const MOST = 900;
+/** Balance is judged by so many seconds, and by so many frames at least. */
+const JUDGED = 10;
+const ENOUGH = 1000;
+/** A router that has said nothing for so long has stopped, milliseconds. */
+const SILENT = 3000;
+/** Frames of a recording that are shown. */
+const SHOWN = 50;
 /** @type {Point[]} */
 let points = [];
 /** Points that came while the page was paused. @type {Point[]} */
@@ -30,7 +43,9 @@ const at = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const input = (id) => /** @type {HTMLInputElement} */ (document.getElementById(id));
 /** @type {Record<string, Reason>} */
 const REASONS = JSON.parse(at("known").textContent || "{}").reasons;
-const token = new URLSearchParams(location.hash.slice(1)).get("token") || "";
+const hash = new URLSearchParams(location.hash.slice(1));
+const token = hash.get("token") || "";
+const wanted = hash.get("reason");
 
 /** @param {string} name @param {string} [text] @param {string} [kind] */
 function element(name, text, kind) {
@@ -134,12 +149,29 @@ function showCores(point) {
     return [String(core), rate(sum.received), bar, rate(sum.forwarded), rate(sum.kernel), rate(sum.dropped)];
   });
   fill("cores", rows, ["", "n", "bar", "n", "n", "n"]);
-  const sum = all.reduce((sum, [, core]) => sum + core.received, 0);
-  at("balance").textContent = all.length < 2 || sum === 0
-    ? ""
-    : most > (1.25 * sum) / all.length
-      ? `Uneven: one core of ${all.length} receives ${((most / sum) * 100).toFixed(0)} % of the frames.`
-      : `Even: no core of ${all.length} receives more than ${((most / sum) * 100).toFixed(0)} % of the frames.`;
+  at("balance").replaceChildren(...balance(point).map((line) => element("p", line)));
+}
+
+/** What the seconds up to a point say of the share of the work that each core has. @param {Point} point */
+function balance(point) {
+  /** @type {Map<number, number>} */
+  const cores = new Map();
+  const last = points.indexOf(point) + 1;
+  for (const one of points.slice(Math.max(0, last - JUDGED), last)) {
+    for (const [, core, [received]] of one.carried) cores.set(core, (cores.get(core) || 0) + received);
+  }
+  const all = Math.max(point.cores, cores.size);
+  const sum = [...cores.values()].reduce((sum, one) => sum + one, 0);
+  if (all < 2) return [];
+  if (sum < ENOUGH) return [`Fewer than ${ENOUGH} frames in ${JUDGED} seconds: too few to judge.`];
+  const [hot, most] = [...cores].reduce((one, other) => (other[1] > one[1] ? other : one));
+  const share = `${((most / sum) * 100).toFixed(0)} % of the frames`;
+  if (most <= (1.25 * sum) / all) return [`Even: no core of ${all} receives more than ${share}.`];
+  return [
+    `Uneven: core ${hot} of ${all} receives ${share}.`,
+    "The device gives frames to cores: one queue for each, and all frames of a flow to the same.",
+    "What to do: corelane tune PORT says how many queues there are; below, take samples: is it one flow?",
+  ];
 }
 
 /** @param {Point} point */
@@ -171,7 +203,10 @@ function showReasons(point) {
       details.id = id;
       const summary = element("summary");
       summary.append(element("b", name), element("span"), element("span"));
-      details.append(summary, element("p"), element("p"), element("p"));
+      details.append(summary, element("p"), element("p"), element("p"), element("div"));
+      details.addEventListener("toggle", () => { if (details?.open) look(name); });
+      // A link from elsewhere may name a reason.
+      if (name === wanted) details.setAttribute("open", "");
     }
     const [now, all] = details.querySelectorAll("summary span");
     now.textContent = rate(sum.now);
@@ -191,6 +226,73 @@ function showReasons(point) {
     home.replaceChildren(...shown);
     if (focused instanceof HTMLElement && home.contains(focused)) focused.focus();
   }
+}
+
+/** Frames of a recording. @type {Frame[]} */
+let sampled = [];
+/** Why it was made. @type {{trigger: string, said: string} | null} */
+let why = null;
+/** What is known of frames by the reason. @type {Record<string, {frames: Frame[], failed: string | null}>} */
+let looked = {};
+
+/** @param {string} hex */
+function dump(hex) {
+  const lines = [];
+  for (let at = 0; at < hex.length; at += 32) lines.push((hex.slice(at, at + 32).match(/.{1,4}/g) || []).join(" "));
+  return lines.join("\n");
+}
+
+/** @param {Frame} frame */
+function shownFrame(frame) {
+  const end = (/** @type {string} */ address, /** @type {number | null | undefined} */ port) =>
+    port === null || port === undefined ? address : `${address.includes(":") ? `[${address}]` : address}:${port}`;
+  const home = element("div", undefined, "frame");
+  const packet = frame.from && frame.to
+    ? `${end(frame.from, frame.source_port)} > ${end(frame.to, frame.destination_port)}, protocol ${frame.protocol}, ttl ${frame.ttl}`
+    : `type ${frame.bytes.slice(24, 28)}`;
+  const line = element("p", `${clock(frame.time_ms)} ${frame.port}${frame.vlan === null ? "" : ` VLAN ${frame.vlan}`} ${packet}, ${frame.wire_length} bytes, core ${frame.core}${frame.prefix ? `, prefix ${frame.prefix}` : ""}${frame.egress ? `, left by ${frame.egress}` : ""} `);
+  if (frame.to && live) {
+    const button = element("button", "Find its way");
+    button.addEventListener("click", () => find(`to=${frame.to}&from=${frame.from}&port=${frame.port}`));
+    line.append(button);
+  }
+  home.append(line, element("pre", dump(frame.bytes)));
+  return home;
+}
+
+/** Shows the last frames of a reason that is open. @param {string} name */
+function showFrames(name) {
+  const home = at(`reason-${name}`)?.querySelector("div");
+  const known = looked[name];
+  if (!home || !known) return;
+  const said = known.failed ? `No frames: ${known.failed}`
+    : known.frames.length === 0 ? "The next frames of this reason are shown as they come." : "The last frames of this reason:";
+  const key = said + known.frames.map((frame) => frame.time_ms + frame.bytes).join();
+  if (home.dataset.key === key) return;
+  home.dataset.key = key;
+  home.replaceChildren(element("p", said, "quiet"), ...known.frames.map(shownFrame));
+}
+
+/** Reasons that are asked about. @type {Set<string>} */
+const looking = new Set();
+
+/** Asks for the last frames of a reason as long as it is open and somebody sees the page. @param {string} name */
+async function look(name) {
+  showFrames(name);
+  if (!live || looking.has(name)) return;
+  looking.add(name);
+  while (live && /** @type {HTMLDetailsElement | null} */ (at(`reason-${name}`))?.open) {
+    if (!document.hidden && !paused) {
+      try {
+        looked[name] = await asked(`/console/frames?reason=${encodeURIComponent(name)}`);
+      } catch (error) {
+        looked[name] = { frames: [], failed: String(error) };
+      }
+      showFrames(name);
+    }
+    await new Promise((done) => setTimeout(done, 1500));
+  }
+  looking.delete(name);
 }
 
 /** @param {Point} point */
@@ -238,8 +340,8 @@ function showChart() {
     class: kind,
     points: all.map((one, place) => `${x(place)},${y(one[key], key).toFixed(1)}`).join(" "),
   }));
-  points.forEach((point, place) => {
-    if (point.events.length > 0) parts.push(drawn("line", { class: "s7", x1: x(place), x2: x(place), y1: 0, y2: 12 }));
+  points.forEach((_, place) => {
+    if (eventsOf(place).length > 0) parts.push(drawn("line", { class: "s7", x1: x(place), x2: x(place), y1: 0, y2: 12 }));
   });
   parts.push(drawn("line", { class: "base", x1: 0, x2: 900, y1: 145, y2: 145 }));
   const shown = x(points.length - 1 - back);
@@ -249,10 +351,23 @@ function showChart() {
   at("least").textContent = rate(least);
 }
 
+/** What happened in the second of the point at a place: the log's lines, and how many routes came or went. @param {number} place */
+function eventsOf(place) {
+  const point = points[place];
+  const before = points[place - 1];
+  if (!before) return point.events;
+  const change = (/** @type {number} */ family, /** @type {string} */ name) => {
+    const more = point.routes[family] - before.routes[family];
+    return more === 0 ? "" : `${name} ${before.routes[family]} -> ${point.routes[family]}`;
+  };
+  const routes = [change(0, "IPv4"), change(1, "IPv6")].filter(Boolean).join(", ");
+  return routes ? [...point.events, { time_ms: point.time_ms, level: "info", name: "routes", text: routes }] : point.events;
+}
+
 function showEvents() {
-  const all = points.flatMap((point) => point.events).slice(-200).reverse();
+  const all = points.flatMap((_, place) => eventsOf(place)).slice(-200).reverse();
   const list = at("events");
-  const key = all.map((event) => event.time_ms).join();
+  const key = all.map((event) => event.time_ms + event.name + event.text).join();
   if (list.dataset.key === key) return;
   list.dataset.key = key;
   if (all.length === 0) {
@@ -261,7 +376,7 @@ function showEvents() {
   }
   list.replaceChildren(...all.map((event) => {
     const line = element("li", undefined, event.level);
-    line.append(element("b", `${clock(event.time_ms)} ${event.level}`), ` ${event.text}`);
+    line.append(element("b", `${clock(event.time_ms)} ${event.level}`), ` ${event.name} ${event.text}`);
     return line;
   }));
 }
@@ -280,6 +395,7 @@ function show() {
   showCores(point);
   showReasons(point);
   showEvents();
+  if (performance.getEntriesByName("picture").length === 0) performance.mark("picture");
 }
 
 /** @param {Point[]} more */
@@ -292,6 +408,16 @@ function take(more) {
   // Who looks back keeps looking at the same second.
   if (back > 0) back = Math.min(back + more.length, points.length - 1);
   show();
+}
+
+/** When the last points came, by the browser's clock. */
+let came = 0;
+
+/** Says when the router has fallen silent. */
+function listen() {
+  const silent = Date.now() - came;
+  if (!live || silent < SILENT) return;
+  say(`the router has said nothing for ${Math.round(silent / 1000)} s: it is stopped, hung or cut off. Frames go by the routes that it knew until stale-milliseconds have passed; then Linux forwards. What to do: look at its process and its log`);
 }
 
 /** @param {string} text */
@@ -307,12 +433,26 @@ function follow() {
     points = [];
     waiting = [];
     live = true;
+    came = Date.now();
     say("live");
   };
   source.onmessage = (event) => {
+    if (Date.now() - came >= SILENT) say("live");
+    came = Date.now();
     if (batch.length === 0) setTimeout(() => { take(batch); batch = []; }, 0);
     batch.push(JSON.parse(event.data));
   };
+  source.addEventListener("peers", (event) => {
+    /** @type {string[]} */
+    const peers = JSON.parse(event.data);
+    at("peers").hidden = peers.length === 0;
+    at("peers").replaceChildren("Other routers: ", ...peers.map((peer) => {
+      const link = /** @type {HTMLAnchorElement} */ (element("a", peer.replace(/^https?:\/\//, "").replace(/\/$/, "")));
+      link.href = peer;
+      link.rel = "noreferrer";
+      return link;
+    }));
+  });
   source.onerror = () => {
     live = false;
     say(source.readyState === EventSource.CLOSED
@@ -413,7 +553,8 @@ async function watch() {
 /** This page with its points in it, which shows them without a router. */
 function saved() {
   const copy = /** @type {HTMLElement} */ (document.documentElement.cloneNode(true));
-  const data = JSON.stringify({ points, hitters }).replaceAll("<", "\\u003c");
+  const frames = [...sampled, ...Object.values(looked).flatMap((one) => one.frames)];
+  const data = JSON.stringify({ points, hitters, frames, why }).replaceAll("<", "\\u003c");
   const recorded = copy.querySelector("#recorded");
   if (recorded) recorded.textContent = data;
   for (const id of ["chart", "reasons", "events", "hitters", "way"]) copy.querySelector(`#${id}`)?.replaceChildren();
@@ -446,15 +587,20 @@ at("when").addEventListener("input", () => {
   back = points.length - 1 - Number(input("when").value);
   show();
 });
-at("ask").addEventListener("submit", async (event) => {
-  event.preventDefault();
-  const address = input("address").value.trim();
-  if (!address) return;
+/** Shows the way of a packet. @param {string} packet */
+async function find(packet) {
   try {
-    at("way").replaceChildren(way(await asked(`/console/explain?to=${encodeURIComponent(address)}`)));
+    at("way").replaceChildren(way(await asked(`/console/explain?${packet}`)));
   } catch (error) {
     at("way").replaceChildren(element("p", String(error), "bad"));
   }
+  at("way").scrollIntoView({ block: "nearest" });
+}
+
+at("ask").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const address = input("address").value.trim();
+  if (address) find(`to=${encodeURIComponent(address)}`);
 });
 at("watch").addEventListener("click", () => {
   const is = at("watch").getAttribute("aria-pressed") !== "true";
@@ -464,14 +610,26 @@ at("watch").addEventListener("click", () => {
 
 const recorded = at("recorded").textContent;
 if (recorded && recorded.trim()) {
-  ({ points, hitters } = JSON.parse(recorded));
+  ({ points, hitters, frames: sampled, why = null } = JSON.parse(recorded));
+  for (const frame of sampled) {
+    if (frame.reason === null) continue;
+    const known = (looked[frame.reason]?.frames || []).concat(frame).slice(-3);
+    looked[frame.reason] = { frames: known, failed: null };
+  }
+  at("sampled-frames").hidden = sampled.length === 0;
+  at("frames").replaceChildren(...sampled.slice(-SHOWN).reverse().map((frame) => {
+    const home = shownFrame(frame);
+    home.prepend(element("b", frame.reason ? `${frame.fate}: ${frame.reason}` : frame.fate));
+    return home;
+  }));
   press(at("pause"), false);
   for (const id of ["pause", "watch", "address"]) /** @type {HTMLButtonElement} */ (at(id)).disabled = true;
   /** @type {HTMLButtonElement} */ (document.querySelector("#ask button")).disabled = true;
   const last = points[points.length - 1];
-  say(`a recording${last ? ` until ${new Date(last.time_ms).toLocaleString("en-GB")}` : ""}`);
+  say(`a recording${last ? ` until ${new Date(last.time_ms).toLocaleString("en-GB")}` : ""}${why ? `: ${why.said}` : ""}`);
   show();
   showHitters();
 } else {
   follow();
+  setInterval(listen, 1000);
 }

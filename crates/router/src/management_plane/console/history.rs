@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use host::topology::Topology;
 use serde::Serialize;
 
 use crate::control_plane::follower::Follower;
 use crate::engine::Counters;
+use crate::instance::Second;
 use crate::log::{self, Said};
 use crate::management_plane::answers::link_name;
 use crate::management_plane::forms;
@@ -45,6 +47,11 @@ impl History {
         }
     }
 
+    /// The latest points, so many at most.
+    pub(crate) fn latest(&self, points: u64) -> Vec<Arc<str>> {
+        self.since(self.next.saturating_sub(points)).0
+    }
+
     /// The points from a number on that are still there, and the number of the next.
     pub(crate) fn since(&self, number: u64) -> (Vec<Arc<str>>, u64) {
         let first = self.next - self.points.len() as u64;
@@ -65,6 +72,8 @@ pub struct Point {
     /// How long it was.
     seconds: f64,
     engine: &'static str,
+    /// Cores of the machine that may have frames.
+    cores: usize,
     healthy: bool,
     ready: bool,
     draining: bool,
@@ -92,16 +101,20 @@ struct Event {
     time_ms: u64,
     /// `info`, `warning` or `error`.
     level: &'static str,
-    /// As in the log, without time and level.
+    /// As in the log, under `event`.
+    name: String,
+    /// The pairs behind it there.
     text: String,
 }
 
 impl From<Said> for Event {
     fn from(said: Said) -> Self {
+        let (name, text) = said.text.split_once(' ').unwrap_or((&said.text, ""));
         Self {
             time_ms: (said.seconds * 1e3) as u64,
             level: said.level.name(),
-            text: said.text,
+            name: name.to_owned(),
+            text: text.to_owned(),
         }
     }
 }
@@ -112,6 +125,7 @@ pub(crate) struct Recorder {
     before: Option<(Instant, Arc<Counters>)>,
     /// The number of the next line of the log.
     events: u64,
+    cores: usize,
 }
 
 impl Recorder {
@@ -120,6 +134,7 @@ impl Recorder {
         Self {
             before: None,
             events: 0,
+            cores: Topology::read().cores.len(),
         }
     }
 
@@ -129,7 +144,7 @@ impl Recorder {
         self.before.as_ref().is_none_or(since)
     }
 
-    /// Adds a point to the history, but for the first counters.
+    /// Adds a point to the history, but for the first counters. What was counted in it.
     pub(crate) fn record(
         &mut self,
         history: &mut History,
@@ -137,10 +152,8 @@ impl Recorder {
         counters: &Arc<Counters>,
         (fitness, why): (Fitness, Vec<String>),
         now: Instant,
-    ) {
-        let Some((began, before)) = self.before.replace((now, Arc::clone(counters))) else {
-            return;
-        };
+    ) -> Option<Second> {
+        let (began, before) = self.before.replace((now, Arc::clone(counters)))?;
         let (events, next) = log::since(self.events);
         self.events = next;
         let time = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -150,6 +163,7 @@ impl Recorder {
             time_ms: time.map_or(0, |time| time.as_millis() as u64),
             seconds: now.duration_since(began).as_secs_f64(),
             engine: follower.engine().name(),
+            cores: self.cores,
             healthy: fitness.healthy,
             ready: fitness.ready,
             draining: fitness.draining,
@@ -162,6 +176,30 @@ impl Recorder {
             events: events.into_iter().map(Event::from).collect(),
         };
         history.add(forms::line(&point).trim_end().to_owned());
+        Some(Second::of(&point))
+    }
+}
+
+impl Second {
+    fn of(point: &Point) -> Self {
+        let sum = |at: usize| {
+            point
+                .carried
+                .iter()
+                .map(|(_, _, figures)| figures[at])
+                .sum()
+        };
+        let mut left = BTreeMap::new();
+        for (_, _, reason, _, frames) in &point.left {
+            *left.entry(*reason).or_default() += frames;
+        }
+        Self {
+            seconds: point.seconds,
+            received: sum(0),
+            forwarded: sum(2),
+            left,
+            equal: point.equal,
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 //! no page of another site reads or does anything here. Beyond loopback everything but the empty page
 //! needs the token. Viewers read the history; only a point each second costs the control plane anything.
 
+mod frames;
 pub(crate) mod history;
 mod page;
 mod serve;
@@ -18,8 +19,10 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+pub(crate) use self::frames::{Frame, Raw};
 use self::history::History;
 pub use self::history::Point;
+pub use self::page::replay;
 pub(super) use self::serve::answer;
 
 /// Viewers at once: the rest of the connections is for whoever reads metrics.
@@ -31,14 +34,18 @@ pub struct Console {
     history: Arc<Mutex<History>>,
     /// Without it nobody is told anything; empty: nobody needs one.
     token: String,
+    /// Consoles of other routers.
+    peers: Arc<[String]>,
     viewers: Arc<AtomicUsize>,
 }
 
 impl Console {
-    /// One that tells those who have the token; everybody when it is empty.
-    pub fn new(token: String) -> Self {
+    /// One that tells those who have the token; everybody when it is empty. `peers`: the consoles of
+    /// other routers, which it leads to.
+    pub fn new(token: String, peers: &[String]) -> Self {
         Self {
             token,
+            peers: peers.into(),
             ..Self::default()
         }
     }

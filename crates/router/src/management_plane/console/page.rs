@@ -20,20 +20,36 @@ pub(super) fn page() -> io::Result<(String, String)> {
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     let nonce = u128::from_ne_bytes(bytes);
     let nonce = format!("{nonce:032x}");
-    let page = MARKUP
-        .replace("NONCE", &nonce)
-        .replace("/*STYLE*/", STYLE)
-        .replace("/*SCRIPT*/", SCRIPT)
-        .replace(
-            "\"REASONS\"",
-            &reasons().to_string().replace('<', "\\u003c"),
-        );
+    let page = filled(&nonce);
     let policy = format!(
         "default-src 'none'; style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}'; \
          connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; \
          frame-ancestors 'none'"
     );
     Ok((page, policy))
+}
+
+/// The page with a recording (`corelane-recording/1`) in it, which shows that without a router.
+///
+/// # Errors
+/// As [`page`].
+pub fn replay(recording: &str) -> io::Result<String> {
+    const PLACE: &str = "id=\"recorded\">";
+    let (page, _) = page()?;
+    // Nothing in it ends the element that it is in.
+    let recording = recording.replace('<', "\\u003c");
+    Ok(page.replace(PLACE, &format!("{PLACE}{recording}")))
+}
+
+fn filled(nonce: &str) -> String {
+    MARKUP
+        .replace("NONCE", nonce)
+        .replace("/*STYLE*/", STYLE)
+        .replace("/*SCRIPT*/", SCRIPT)
+        .replace(
+            "\"REASONS\"",
+            &reasons().to_string().replace('<', "\\u003c"),
+        )
 }
 
 /// What each reason says, and what to do about it.

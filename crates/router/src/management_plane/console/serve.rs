@@ -7,9 +7,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::{Console, is_ours, page};
-use crate::management_plane::explain;
 use crate::management_plane::http::{JSON, Request, TEXT, head_with, whole};
 use crate::management_plane::server::{Asked, PATIENCE, Patient, Question, Timed, ask_once};
+use crate::management_plane::{capture, explain};
 
 /// How often a viewer's thread looks for the next point.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -50,8 +50,11 @@ pub(in crate::management_plane) fn answer<S: Timed>(
         _ if !request.is_own => refused(stream, OWN)?,
         "/console/explain" => {
             let to = request.parameter("to");
+            let port = request.parameter("port");
             let question = explain::Question {
                 to: to.trim().parse().ok(),
+                from: request.parameter("from").parse().ok(),
+                port: (!port.is_empty()).then_some(port),
                 ..explain::Question::default()
             };
             let answer = if question.to.is_none() {
@@ -60,6 +63,21 @@ pub(in crate::management_plane) fn answer<S: Timed>(
             } else {
                 let words = vec!["explain".to_owned(), question.line()];
                 ask_once(Question::Show(words), sender, waker)?.text
+            };
+            whole(stream, "200 OK", JSON, &answer)?;
+        }
+        "/console/frames" => {
+            let name = request.parameter("reason");
+            let answer = match capture::reason(&name) {
+                Some(reason) if reason.is_shown() => {
+                    ask_once(Question::Frames(reason), sender, waker)?.text
+                }
+                Some(_) => {
+                    failed("it is found out when the frame has gone on: there is none to show")
+                }
+                None => failed(&format!(
+                    "{name:?} is no reason: corelane show drops lists them"
+                )),
             };
             whole(stream, "200 OK", JSON, &answer)?;
         }
@@ -78,6 +96,11 @@ pub(in crate::management_plane) fn answer<S: Timed>(
     Ok(true)
 }
 
+/// The answer when there are no frames.
+fn failed(why: &str) -> String {
+    format!("{}\n", serde_json::json!({ "frames": [], "failed": why }))
+}
+
 /// Sends the history, then each point as it comes, until nobody reads any more.
 fn events<S: Timed>(console: &Console, stream: &mut Patient<S>) -> io::Result<()> {
     let Some(_viewer) = console.view() else {
@@ -91,12 +114,16 @@ fn events<S: Timed>(console: &Console, stream: &mut Patient<S>) -> io::Result<()
         "Cache-Control: no-store\r\n",
     )?;
     let mut next = 0;
+    // Where else one may look.
+    let peers = serde_json::json!(&*console.peers);
+    let mut begins = format!("event: peers\ndata: {peers}\n\n");
     loop {
         let (points, after) = console.history().since(next);
         next = after;
-        let text = points.iter().fold(String::new(), |text, point| {
-            text + "data: " + point + "\n\n"
-        });
+        let begins = std::mem::take(&mut begins);
+        let text = points
+            .iter()
+            .fold(begins, |text, point| text + "data: " + point + "\n\n");
         if !text.is_empty() {
             stream.end = Instant::now() + PATIENCE;
             stream.write_all(text.as_bytes())?;

@@ -55,7 +55,7 @@ pub(super) struct FrameSeen {
 }
 
 /// What is read in the packet.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PacketSeen {
     /// Source.
