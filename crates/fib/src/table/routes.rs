@@ -7,108 +7,17 @@
 //! node and two for each route.
 
 mod hints;
+mod node;
+mod visit;
 
 pub(super) use hints::{First, Spot};
+pub(super) use node::{Node, NodeId, WHOLE, ones};
 
-use super::arena::{Arena, Run};
-use super::encode::Form;
+use super::arena::Arena;
 use super::entry::Entry;
 use super::family::Family;
 use crate::next_hop::NextHop;
 use crate::prefix::Prefix;
-
-/// Number of a node; 0 is none.
-pub(super) type NodeId = u32;
-
-/// The heap number of all that a node stands for; no route has it.
-pub(super) const WHOLE: u32 = 1;
-
-/// The heap numbers of all longer prefixes under each.
-static LONGER: [u128; 128] = {
-    let mut longer = [0; 128];
-    let mut number = 63;
-    while number > 0 {
-        let halves = 0b11 << (number * 2);
-        longer[number] = halves | longer[number * 2] | longer[number * 2 + 1];
-        number -= 1;
-    }
-    longer
-};
-
-/// One node, in a cache line of its own: a change reads little else.
-#[derive(Clone, Debug, Default)]
-#[repr(align(64))]
-pub(super) struct Node<E> {
-    /// Heap numbers of the routes here.
-    routes: u128,
-    values: Run,
-    /// Slots with a node below, and those nodes' numbers.
-    pub(super) children: u64,
-    child_ids: Run,
-    /// The node above; 0: the root.
-    pub(super) parent: NodeId,
-    /// Slot in the node above, or index in the root.
-    pub(super) slot: u32,
-    /// The entry that leads to this node in the arrays (a leaf, if all its slots are equal).
-    pub(super) entry: E,
-    /// Where runs begin there, so that a change need not read it there.
-    pub(super) vector: u64,
-    /// The next hop where no route here covers.
-    pub(super) inherited: NextHop,
-    /// First bit of the address that this node looks at.
-    pub(super) start: u8,
-    /// Waits to be painted.
-    pub(super) dirty: bool,
-    /// Another one whenever a [`Spot`] found before may be wrong.
-    version: u8,
-}
-
-const _: () = assert!(size_of::<Node<u32>>() == 64 && size_of::<Node<u64>>() == 64);
-
-#[allow(clippy::inline_always)] // As below.
-impl<E: Entry> Node<E> {
-    /// The slots of heap number `number` that no longer route of this node covers; of 1, which
-    /// stands for all slots, those that inherit.
-    #[inline(always)]
-    pub(super) fn slots_of(&self, number: u32) -> u64 {
-        let mut slots = slots_under::<E>(number);
-        let longer = self.routes & LONGER[number as usize];
-        for (half, first) in [(longer as u64, 0), ((longer >> 64) as u64, 64)] {
-            for number in ones(half) {
-                slots &= !slots_under::<E>(first + number);
-            }
-        }
-        slots
-    }
-
-    /// No [`Spot`] of this node holds any longer.
-    #[inline]
-    pub(super) fn changes(&mut self) {
-        self.version = self.version.wrapping_add(1);
-    }
-
-    /// The form of this node in the arrays; none if all its slots are equal.
-    #[inline]
-    pub(super) fn form(&self) -> Option<Form<E>> {
-        Form::behind(self.entry, self.vector)
-    }
-
-    /// More runs than these routes and nodes below can make do not occur.
-    #[inline]
-    pub(super) fn most_runs(&self) -> u32 {
-        2 * (self.routes.count_ones() + self.children.count_ones()) + 1
-    }
-
-    /// Does a route end here?
-    pub(super) fn has_routes(&self) -> bool {
-        self.routes != 0
-    }
-
-    /// Neither routes nor nodes below?
-    pub(super) fn is_empty(&self) -> bool {
-        self.routes == 0 && self.children == 0
-    }
-}
 
 /// Where a prefix's route is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -446,63 +355,6 @@ impl<A: Family> Routes<A> {
             id = parent;
         }
     }
-
-    /// Calls `visit` for every route, in no particular order.
-    pub(super) fn for_each(&self, visit: &mut impl FnMut(Prefix<A>, NextHop)) {
-        self.visit_heap(1, 0, 0, visit);
-    }
-
-    fn visit_heap(
-        &self,
-        number: usize,
-        bits: u128,
-        length: u8,
-        visit: &mut impl FnMut(Prefix<A>, NextHop),
-    ) {
-        use super::family::Below;
-        if self.heap[number] != 0 {
-            visit(
-                Prefix::containing(A::from_left_aligned(bits), length),
-                NextHop(self.heap[number]),
-            );
-        }
-        match A::heap_below(number) {
-            Below::Halves(zero, one) => {
-                self.visit_heap(zero, bits, length + 1, visit);
-                self.visit_heap(one, bits | 1 << (127 - length), length + 1, visit);
-            }
-            Below::Entry(index) => self.visit_node(self.below_root[index], bits, visit),
-        }
-    }
-
-    fn visit_node(&self, id: NodeId, bits: u128, visit: &mut impl FnMut(Prefix<A>, NextHop)) {
-        if id == 0 {
-            return;
-        }
-        let node = self.node(id);
-        let start = u32::from(node.start);
-        let mut rest = node.routes;
-        for &value in self.values.get(node.values) {
-            let number = rest.trailing_zeros();
-            rest &= rest - 1;
-            let length = number.ilog2();
-            let inside = u128::from(number - (1 << length));
-            let address = bits | inside << (128 - start - length);
-            visit(
-                Prefix::containing(A::from_left_aligned(address), (start + length) as u8),
-                NextHop(value),
-            );
-        }
-        for (slot, child) in self.children(id) {
-            // A slot of a node that reaches beyond the address has no node below, so the shift is
-            // in range.
-            self.visit_node(
-                child,
-                bits | u128::from(slot) << (128 - start - A::Entry::STRIDE),
-                visit,
-            );
-        }
-    }
 }
 
 /// The bits of an address that a node at bit `start` looks at; bits beyond the address are zero.
@@ -518,27 +370,8 @@ fn node_number<A: Family>(prefix: Prefix<A>, start: u8) -> u32 {
     1 << length | slot(prefix.address(), start) >> (A::Entry::STRIDE - length)
 }
 
-/// All slots that a heap number stands for.
-#[inline]
-fn slots_under<E: Entry>(number: u32) -> u64 {
-    let length = number.ilog2();
-    let width = E::SLOTS >> length;
-    (u64::MAX >> (64 - width)) << ((number - (1 << length)) * width)
-}
-
 /// How many routes come before heap number `number`.
 #[inline]
 fn rank(routes: u128, number: u32) -> usize {
     (routes & ((1_u128 << number) - 1)).count_ones() as usize
-}
-
-/// The numbers of the bits set.
-pub(super) fn ones(mut bits: u64) -> impl Iterator<Item = u32> {
-    std::iter::from_fn(move || {
-        (bits != 0).then(|| {
-            let number = bits.trailing_zeros();
-            bits &= bits - 1;
-            number
-        })
-    })
 }
