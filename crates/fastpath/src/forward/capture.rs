@@ -15,30 +15,30 @@
 //! (`transmit-full`), are forwarded as far as the program knows. Packet sockets decide in a filter,
 //! which shows nothing.
 
+mod load;
 mod samples;
 mod shown;
+mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::mpsc::{Receiver, TryRecvError};
 
 use bpf::attach::Mode;
-use bpf::classic::{Bytes, Filter, translate};
 use bpf::map::Map;
-use bpf::program::{Loader, Program};
+use bpf::program::Program;
 
 use super::attacher::Attacher;
 use super::tags::Teller;
-use super::{Forwarder, Load, OWN_BYTES, Reason, Target, shared};
+use super::{Forwarder, Load, Target};
 use crate::{Error, Result};
 
+use load::{CAPTURED, Loaded, load, shape};
 pub use samples::{Sample, Sampled, Samples};
 pub use shown::{Counted, Frames, Shown};
+use wanted::Purpose;
+pub use wanted::{LONGEST_SNAP, Wanted};
 
-const CAPTURED: &[u8] = include_bytes!("../../bpf/built/captured.bpf.o");
-const CAPTURED_SEGMENT: &[u8] = include_bytes!("../../bpf/built/captured_segment.bpf.o");
-/// `passes_filter` of the C source.
-const STAND_IN: i32 = 0x6669_6c74;
 /// What all ports show frames by.
 const MAPS: [&str; 5] = [
     "preparing",
@@ -50,101 +50,8 @@ const MAPS: [&str; 5] = [
 /// Those of a capture, and of samples: what is counted, and the ring.
 const OF_CAPTURE: [&str; 2] = ["shown_ring", "shown_counts"];
 const OF_SAMPLES: [&str; 2] = ["sample_ring", "sample_counts"];
-/// The smallest ring: nobody reads it.
-const NO_RING: u32 = 4096;
-/// Of a tag that lay beside a frame.
-const TAG: u16 = 4;
-
 /// Bytes of frames that wait for the reader, with what is said of them.
 pub const RING_BYTES: u32 = 4 << 20;
-/// The most that is kept of a frame, in bytes: the kernel has no larger place for each core.
-pub const LONGEST_SNAP: u16 = 16 << 10;
-
-/// Which frames are wanted, and how much of each.
-#[derive(Clone, Debug)]
-pub struct Wanted {
-    /// Those that were left for one of these reasons.
-    pub reasons: Vec<Reason>,
-    /// Those that were forwarded.
-    pub forwarded: bool,
-    /// Of all that come, one in so many is looked at, by chance.
-    pub every: u32,
-    /// Bytes of each, up to [`LONGEST_SNAP`].
-    pub snap: u16,
-    /// Those that pass it, and few others: who reads filters again.
-    pub filter: Option<Filter>,
-    /// Those that came by one of these interfaces; by any when empty.
-    pub ports: Vec<u32>,
-}
-
-impl Wanted {
-    /// Can a program show these?
-    ///
-    /// # Errors
-    /// Why not, and what to do.
-    fn check(&self) -> Result<()> {
-        if let Some(reason) = self.reasons.iter().find(|reason| !reason.is_shown()) {
-            let remedy = "it is found out when the frame has gone on; capture forwarded frames, \
-                          and count these with corelane show drops";
-            return Err(Error::value("reason", reason.name(), remedy));
-        }
-        if !(64..=LONGEST_SNAP).contains(&self.snap) {
-            let remedy = format!("give 64 to {LONGEST_SNAP} bytes");
-            return Err(Error::value("snap", self.snap, remedy));
-        }
-        if self.every == 0 {
-            return Err(Error::value("sample", 0, "give 1 or more"));
-        }
-        Ok(())
-    }
-
-    /// `WANTED` of the C source.
-    fn bits(&self) -> u64 {
-        u64::from(self.forwarded) << Reason::COUNT | bits(self.reasons.iter().copied())
-    }
-}
-
-/// A bit for each reason.
-fn bits(reasons: impl Iterator<Item = Reason>) -> u64 {
-    reasons.fold(0, |all, reason| all | 1 << reason as u64)
-}
-
-/// What programs are to show.
-#[derive(Clone, Debug)]
-struct Purpose {
-    /// For whoever captures.
-    capture: Option<Wanted>,
-    /// For whoever wants samples.
-    samples: bool,
-}
-
-impl Purpose {
-    /// Bytes of a frame that a program has room for.
-    fn room(&self) -> u16 {
-        let captured = self.capture.as_ref().map_or(0, |wanted| wanted.snap);
-        let sampled = if self.samples { samples::SNAP } else { 0 };
-        captured.max(sampled) + TAG
-    }
-
-    fn filter(&self) -> Option<&Filter> {
-        self.capture.as_ref()?.filter.as_ref()
-    }
-
-    /// Does it want frames of a port?
-    fn wants(&self, ifindex: u32) -> bool {
-        let ports = self.capture.as_ref().map(|wanted| &wanted.ports);
-        self.samples || ports.is_some_and(|ports| ports.is_empty() || ports.contains(&ifindex))
-    }
-
-    /// Does a capture want frames of a port?
-    fn captures(&self, ifindex: u32) -> bool {
-        let ports = self.capture.as_ref().map(|wanted| &wanted.ports);
-        ports.is_some_and(|ports| ports.is_empty() || ports.contains(&ifindex))
-    }
-}
-
-/// A program that shows frames, or why a port has none, and whether the filter is in it.
-type Loaded = Result<(Program, bool)>;
 
 /// Ports show frames.
 #[derive(Debug)]
@@ -172,85 +79,6 @@ pub struct Capturing {
     pub comes: bool,
     /// The filter runs in the kernel, on every port.
     pub filtered: bool,
-}
-
-impl Load {
-    /// What a filter reads: the frame, unless some of its header may lie elsewhere.
-    fn filtered_bytes(&self) -> Bytes {
-        match self.mode {
-            Mode::Tc => Bytes::Copied,
-            Mode::Native | Mode::Generic => Bytes::Frame,
-        }
-    }
-
-    /// The program of a port that shows frames; `in_kernel`: the filter is a part of it.
-    fn load_captured(
-        &self,
-        purpose: &Purpose,
-        in_kernel: bool,
-        maps: &HashMap<&'static str, Map>,
-    ) -> bpf::Result<Program> {
-        let at_tc = self.mode == Mode::Tc;
-        let loader = if at_tc {
-            let loader = Loader::new(CAPTURED_SEGMENT)?.constant("PORT", self.port as u64);
-            let loader = loader.value_size("own4", OWN_BYTES)?;
-            self.capacity.shape(shared(loader, maps), self.cpus)?
-        } else {
-            self.loader(CAPTURED, maps)?
-        };
-        let bytes = in_kernel.then(|| self.filtered_bytes());
-        let loader = shape(loader, purpose, bytes, self.cpus)?;
-        let program = if at_tc { "segment" } else { "forward" };
-        loader.load()?.program(program)
-    }
-}
-
-/// Sizes the maps and sets the constants by which a program shows frames.
-fn shape(
-    loader: Loader,
-    purpose: &Purpose,
-    filtered: Option<Bytes>,
-    cpus: usize,
-) -> bpf::Result<Loader> {
-    let (room, capture) = (purpose.room(), purpose.capture.as_ref());
-    let filter = purpose.filter().zip(filtered);
-    let filter = filter.and_then(|(filter, bytes)| translate(filter, room, bytes));
-    let bytes = match filtered {
-        _ if filter.is_none() => 0,
-        Some(Bytes::Frame) => 2,
-        _ => 1,
-    };
-    let discards = Reason::ALL.iter().copied();
-    let discards = bits(discards.filter(|reason| reason.discard().is_some()));
-    let ring = |wanted: bool, size| if wanted { size } else { NO_RING };
-    let loader = loader
-        .constant("SNAP", room.into())
-        .constant("EVERY", capture.map_or(1, |wanted| wanted.every).into())
-        .constant("WANTED", capture.map_or(0, Wanted::bits))
-        .constant("FILTERED", bytes)
-        .constant("SAMPLES", purpose.samples.into())
-        .constant("DISCARDS", if purpose.samples { discards } else { 0 })
-        .value_size("preparing", shown::HEAD as u32 + u32::from(room))?
-        .entries("shown_counts", cpus as u32)?
-        .entries("shown_ring", ring(capture.is_some(), RING_BYTES))?
-        .entries("sample_counts", cpus as u32)?
-        .entries("sample_ring", ring(purpose.samples, samples::RING_BYTES))?;
-    Ok(match filter {
-        Some(filter) => loader.behind(STAND_IN, filter),
-        None => loader,
-    })
-}
-
-/// Loads with the filter, or without when the kernel does not take it.
-fn load(load: &Load, purpose: &Purpose, maps: &HashMap<&'static str, Map>) -> Loaded {
-    let filter = purpose.filter();
-    if filter.is_some_and(|filter| translate(filter, purpose.room(), Bytes::Copied).is_some()) {
-        match load.load_captured(purpose, true, maps) {
-            Err(bpf::Error::Refused { .. }) => {}
-            outcome => return Ok((outcome?, true)),
-        }
-    }
-    Ok((load.load_captured(purpose, false, maps)?, filter.is_none()))
 }
 
 impl Shows {
