@@ -15,6 +15,7 @@
 //! (`transmit-full`), are forwarded as far as the program knows. Packet sockets decide in a filter,
 //! which shows nothing.
 
+mod counts;
 mod load;
 mod samples;
 mod shown;

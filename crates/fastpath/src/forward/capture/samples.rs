@@ -3,10 +3,10 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use bpf::map::{Map, MappedArray};
+use bpf::map::MappedArray;
 use bpf::ring::Ring;
-use bpf::sys::{MAP_MMAPABLE, MapDefinition, TYPE_ARRAY};
 
+use super::counts::open;
 use super::shown::Shown;
 
 /// Bytes of each frame that are shown at most.
@@ -81,19 +81,9 @@ impl Samples {
     /// # Errors
     /// The kernel's; the loader's for another form of counts.
     pub fn new(ring: OwnedFd, counts: OwnedFd, cpus: usize) -> io::Result<Self> {
-        let definition = MapDefinition {
-            name: "sample_counts".to_owned(),
-            kind: TYPE_ARRAY,
-            key_size: 4,
-            value_size: (WORDS * 8) as u32,
-            entries: cpus as u32,
-            flags: MAP_MMAPABLE,
-            ..MapDefinition::default()
-        };
-        let counts = Map::received(definition, counts).mapped();
         Ok(Self {
             ring: Ring::new(ring, RING_BYTES as usize)?,
-            counts: counts.map_err(io::Error::other)?,
+            counts: open("sample_counts", WORDS, counts, cpus)?,
             every: 0,
         })
     }

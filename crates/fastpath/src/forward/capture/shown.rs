@@ -4,11 +4,11 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use bpf::map::{Map, MappedArray};
+use bpf::map::MappedArray;
 use bpf::ring::Ring;
-use bpf::sys::{MAP_MMAPABLE, MapDefinition, TYPE_ARRAY};
 
 use super::RING_BYTES;
+use super::counts::open;
 use crate::forward::Reason;
 
 /// Bytes of `struct shown` of the C source in front of the frame.
@@ -98,19 +98,9 @@ impl Frames {
     /// # Errors
     /// The kernel's; the loader's for another form of counts.
     pub fn new(ring: OwnedFd, counts: OwnedFd, cpus: usize) -> io::Result<Self> {
-        let definition = MapDefinition {
-            name: "shown_counts".to_owned(),
-            kind: TYPE_ARRAY,
-            key_size: 4,
-            value_size: (COUNT_WORDS * 8) as u32,
-            entries: cpus as u32,
-            flags: MAP_MMAPABLE,
-            ..MapDefinition::default()
-        };
-        let counts = Map::received(definition, counts).mapped();
         Ok(Self {
             ring: Ring::new(ring, RING_BYTES as usize)?,
-            counts: counts.map_err(io::Error::other)?,
+            counts: open("shown_counts", COUNT_WORDS, counts, cpus)?,
         })
     }
 
