@@ -204,6 +204,22 @@ fn what_is_marked_for_typing_is_typed() {
     assert_eq!(marked, TYPED.map(|name| format!("docs/{name}")));
 }
 
+#[test]
+fn every_page_is_in_the_list_and_in_the_navigation_of_the_site() {
+    let site = std::fs::read_to_string(repository().join("site/mkdocs.yml")).unwrap();
+    let list = page("README.md");
+    for name in documents() {
+        let Some(name) = name
+            .strip_prefix("docs/")
+            .filter(|name| *name != "README.md")
+        else {
+            continue;
+        };
+        assert!(site.contains(&format!(": {name}\n")), "{name}");
+        assert!(list.contains(&format!("]({name}")), "{name}");
+    }
+}
+
 /// A line up to the words that stand beside the command, in a column of their own.
 fn without_words(line: &str) -> String {
     let mut columns = line.split("   ").filter(|column| !column.trim().is_empty());
