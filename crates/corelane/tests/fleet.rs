@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::pages::page;
 
 /// The blocks of a page in this language.
-fn blocks(language: &str) -> Vec<String> {
+pub(crate) fn blocks(language: &str) -> Vec<String> {
     let text = page("fleet.md");
     let begin = format!("```{language}\n");
     let blocks = text.split(&begin).skip(1);

@@ -5,6 +5,7 @@ mod contract;
 mod deploy;
 mod dist;
 mod fleet;
+mod fleet_commands;
 mod lab;
 mod page;
 mod pages;

@@ -79,3 +79,7 @@ impl Left {
         counted
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/unit/left.rs"]
+mod tests;
