@@ -48,6 +48,9 @@ pub(crate) struct Arguments {
     /// Bytes of the IP packet [default: the headers, or what fills the shortest frame]
     #[arg(long, value_name = "N")]
     length: Option<u16>,
+    /// The frame stands for segments with N bytes of data each (engine tc)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    segment: Option<u16>,
     /// Time to live, or hop limit [default: 64]
     #[arg(long, value_name = "N")]
     ttl: Option<u8>,
@@ -82,6 +85,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         source_port: arguments.source_port,
         destination_port: arguments.destination_port,
         length: arguments.length,
+        segment: arguments.segment,
         ttl: arguments.ttl,
         frame,
     };

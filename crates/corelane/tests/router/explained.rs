@@ -374,3 +374,31 @@ fn a_frame_of_a_capture_is_explained_in_lines() {
     let output = router.explain(&["--pcap", &third, "--port", "r0"]);
     assert!(text(&output).contains("has 2 frames"), "{}", text(&output));
 }
+
+#[test]
+fn a_frame_of_segments_is_held_against_the_mtu_by_each_of_them() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new();
+    let router = lab.run(&["r0", "r1"], &["--engine", "tc"]);
+    roads(&lab, &router);
+    let long = [
+        "203.0.113.9",
+        "--port",
+        "r0",
+        "--protocol",
+        "tcp",
+        "--length",
+        "3000",
+    ];
+    assert_eq!(reason_of(&router.explained(&long)), "too-big");
+    let of = |segment| router.explained(&[&long[..], &["--segment", segment]].concat());
+    assert_eq!(of("1000")["fate"], "forwarded");
+    assert_eq!(reason_of(&of("1480")), "too-big");
+    drop(router);
+    let router = lab.run(&["r0", "r1"], &["--engine", "xdp"]);
+    let output = router.explain(&[&long[..], &["--segment", "1000"]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output).contains("only at tc"), "{}", text(&output));
+}

@@ -81,8 +81,27 @@ impl Forwarder {
         frame: &[u8],
         next_hops: &[NextHop],
     ) -> Result<Rehearsed> {
+        self.rehearse_segments(ifindex, frame, 0, next_hops)
+    }
+
+    /// The same of a frame that stands for segments with so many bytes of data each; 0: for itself.
+    ///
+    /// # Errors
+    /// As [`Forwarder::rehearse`]; [`Error::Value`] where a frame is never more than one.
+    pub fn rehearse_segments(
+        &mut self,
+        ifindex: u32,
+        frame: &[u8],
+        segment: u16,
+        next_hops: &[NextHop],
+    ) -> Result<Rehearsed> {
         let number = self.number_of(ifindex)?;
         let mode = self.port(ifindex)?.attachment.mode();
+        let is_filter = matches!(self.target, Target::Copies { .. });
+        if segment > 0 && (mode != Mode::Tc || is_filter) {
+            let remedy = "only at tc a frame stands for many: ask a router of engine tc";
+            return Err(Error::value("segment", segment, remedy));
+        }
         let at_tc = mode == Mode::Tc || matches!(self.target, Target::Copies { .. });
         if at_tc && frame.get(12..14) == Some(&[0x81, 0]) {
             let remedy = "at tc the kernel takes tags out before; ask about the frame without one";
@@ -92,7 +111,7 @@ impl Forwarder {
             Some(rehearsal) => rehearsal,
             None => self.new_rehearsal()?,
         };
-        let done = self.rehearse_with(&mut rehearsal, (number, mode), frame, next_hops);
+        let done = self.rehearse_with(&mut rehearsal, (number, mode), frame, segment, next_hops);
         self.rehearsal = Some(rehearsal);
         done
     }
@@ -119,6 +138,7 @@ impl Forwarder {
         rehearsal: &mut Rehearsal,
         place: (usize, Mode),
         frame: &[u8],
+        segment: u16,
         next_hops: &[NextHop],
     ) -> Result<Rehearsed> {
         if !rehearsal.programs.contains_key(&place) {
@@ -135,7 +155,10 @@ impl Forwarder {
             counters::forget(&rehearsal.carried, self.cpus, next_hop);
         }
         let result = if place.1 == Mode::Tc {
-            program.run_buffer(frame, &mut SocketBuffer::default())?
+            // Who has counted the segments is not asked: the program counts them by their size.
+            let mut buffer = SocketBuffer::default();
+            buffer.segment_size = segment.into();
+            program.run_buffer(frame, &mut buffer)?
         } else {
             program.run(frame, 0, 1)?
         };

@@ -50,13 +50,14 @@ pub(crate) fn explain(
     let seen = packet::see(&frame);
     let arrival = Arrival::of(port, &seen);
     let found = search::search(follower, &arrival, &seen);
+    let segment = question.segment.unwrap_or(0);
     let next_hops = found.next_hops();
     let forwarder = follower.forwarder_mut().ok_or_else(|| {
         let remedy = "it has no program; the engines of corelane run have one";
         EngineError::new("explain with this engine", remedy)
     })?;
     let rehearsed = forwarder
-        .rehearse(arrival.port.ifindex, &frame, &next_hops)
+        .rehearse_segments(arrival.port.ifindex, &frame, segment, &next_hops)
         .map_err(|error| EngineError::new(format!("explain at {}", arrival.port.name), error))?;
     let told = Told {
         follower,

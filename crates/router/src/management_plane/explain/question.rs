@@ -27,6 +27,8 @@ pub struct Question {
     pub destination_port: Option<u16>,
     /// Bytes of the IP packet.
     pub length: Option<u16>,
+    /// Bytes of data in each of the segments that the frame stands for; absent where it is one.
+    pub segment: Option<u16>,
     /// Time to live, or hop limit.
     pub ttl: Option<u8>,
     /// The whole frame, hexadecimal, without FCS.
