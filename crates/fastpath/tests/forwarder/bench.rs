@@ -108,11 +108,14 @@ impl Bench {
     }
 
     pub(crate) fn at(place: Place, capacity: Capacity) -> Self {
+        Self::of(Forwarder::new(Lookup::Own, capacity).unwrap(), place)
+    }
+
+    pub(crate) fn of(mut forwarder: Forwarder, place: Place) -> Self {
         veth("r0", "p0");
         veth("r1", "p1");
         // r1 takes redirected frames when its peer has GRO.
         common::run("ethtool -K p1 gro on");
-        let mut forwarder = Forwarder::new(Lookup::Own, capacity).unwrap();
         let (r0, r1) = (index_of("r0").unwrap(), index_of("r1").unwrap());
         for port in ["r0", "r1"] {
             forwarder.attach(port, place).unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bpf::attach::Request;
 use fastpath::forward::{
-    Accepts, Capacity, Device, Place, PortSettings, PuntLimits, Reason, ReversePath,
+    Accepts, Capacity, Device, Forwarder, Place, PortSettings, PuntLimits, Reason, ReversePath,
 };
 use fib::{NextHop, NextHopEntry};
 
@@ -19,7 +19,7 @@ use crate::common::{self, in_namespace};
 /// Reasons that no frame on a veth has, and why.
 const ELSEWHERE: [(Reason, &str); 5] = [
     (Reason::Segments, "at tc, of many frames in one"),
-    (Reason::NoWorker, "with workers only"),
+    (Reason::NoWorker, "with workers only: below"),
     (Reason::NoHeadroom, "a veth leaves room for a tag"),
     (Reason::TransmitFull, "found out behind the program"),
     (Reason::EgressRefused, "found out behind the program"),
@@ -241,5 +241,19 @@ fn every_reason_is_told_before_and_captured() {
         let all: BTreeSet<Reason> = Reason::ALL.iter().copied().collect();
         let missing: Vec<_> = all.difference(&ends.covered).collect();
         assert!(missing.is_empty(), "without a frame here: {missing:?}");
+    });
+}
+
+#[test]
+fn a_queue_without_a_worker_is_told_before_and_captured() {
+    in_namespace(|| {
+        forward();
+        let forwarder = Forwarder::for_workers(Capacity::default(), 1, 1792, false).unwrap();
+        let bench = Bench::of(forwarder, Place::Xdp(Request::Native));
+        let mut ends = Ends {
+            capture: Capture::with(bench, left(&[Reason::NoWorker])),
+            covered: BTreeSet::new(),
+        };
+        ends.is(&frame_short(), Reason::NoWorker);
     });
 }
