@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use agent::protocol::UserPlaneMode;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use host::Environment;
-use planes::advise::{Candidate, Requirements, advise};
+use planes::advise::{self, Advice, Requirements, advise};
 use planes::compare::compare;
 use planes::deployment::Deployment;
 use planes::plan::{LARGEST, Plan};
@@ -14,7 +14,7 @@ use planes::routes::Origin;
 use planes::{guest, page};
 use report::Progress;
 
-use crate::common::{Outcome, ResultOptions, Stored, answer, print};
+use crate::common::{Outcome, ResultOptions, Stored, Written, answer, print};
 use crate::values::{bits_per_second, nanoseconds};
 
 /// Compare SMP (free, divided, bound, partitioned) and AMP: same planes, same load, one table
@@ -59,7 +59,7 @@ const EXAMPLES: &str = "Examples:
 enum Command {
     /// Say which deployment meets these requirements, with the figures behind it
     Advise(Advise),
-    /// Show a run made earlier again
+    /// Show a run made earlier, or an advice, again
     Report(Report),
 }
 
@@ -85,13 +85,18 @@ struct Advise {
     /// Judge at this UDP payload; otherwise at the largest that fits a standard frame
     #[arg(long, value_name = "BYTES")]
     payload: Option<u32>,
+    /// Seed of everything random in a measurement of now
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    #[command(flatten)]
+    written: Written,
 }
 
 #[derive(Debug, clap::Args)]
 struct Report {
     #[command(flatten)]
     of: Stored,
-    /// Print the tables as Markdown
+    /// Print the tables of a run as Markdown
     #[arg(long)]
     markdown: bool,
 }
@@ -152,7 +157,7 @@ fn give_advice(wanted: &Advise) -> Outcome {
     let comparison = if let Some(file) = &wanted.from {
         report::json::read(file, SCHEMA)?
     } else {
-        let mut plan = Plan::whole(true, 1);
+        let mut plan = Plan::whole(true, wanted.seed);
         if let Some(mode) = requirements.mode {
             plan.modes = vec![mode];
         }
@@ -160,14 +165,16 @@ fn give_advice(wanted: &Advise) -> Outcome {
         measure(&plan)?
     };
     let advice = advise(&comparison, &requirements)?;
-    let document = advice.document(&comparison);
-    print(&report::terminal::render(&document))?;
-    let fits = advice.candidates.iter().any(Candidate::fits);
-    Ok(answer(fits))
+    wanted.written.deliver(&advice.document(), &advice)?;
+    Ok(answer(advice.is_met()))
 }
 
 fn show(of: &Report) -> Outcome {
     let Stored { stored, written } = &of.of;
+    if report::json::form(stored)? == advise::SCHEMA {
+        let advice: Advice = report::json::read(stored, advise::SCHEMA)?;
+        return written.deliver(&advice.document(), &advice);
+    }
     let comparison: Comparison = report::json::read(stored, SCHEMA)?;
     let text = if of.markdown {
         page::markdown(&comparison)

@@ -18,10 +18,10 @@ use scaling::harness::notes::Note;
 use scaling::harness::plan::{Mode, Placement};
 use scaling::measure::{Request, measure};
 use scaling::result::ScaleResult;
-use scaling::result::compare::compare;
+use scaling::result::compare::Comparison;
 use scaling::result::show::document;
 
-use crate::common::{Outcome, ResultOptions, Stored, Written, print};
+use crate::common::{Json, Outcome, ResultOptions, Stored, Written};
 use crate::values::time;
 
 /// Measure what more cores buy a program, how far, and what stops it
@@ -57,7 +57,10 @@ enum Action {
     /// Compare two commands: is the second slower than the first?
     Ab(ab::Arguments),
     /// List the workloads that are built in
-    List,
+    List {
+        #[command(flatten)]
+        json: Json,
+    },
     /// Run built-in workloads by name, or all of them (`all`)
     Workload(suite::Arguments),
     /// Set results of several machines side by side
@@ -73,7 +76,7 @@ enum Action {
         #[command(flatten)]
         written: Written,
     },
-    /// Show a result made earlier again: of a sweep, of `ab`, `workload` or `calibrate`
+    /// Show a result made earlier again: of a sweep, of `ab`, `workload`, `compare` or `calibrate`
     Report(Stored),
     /// Measure loads whose scaling is known: the instrument's own test
     Calibrate(calibrate::Arguments),
@@ -170,8 +173,9 @@ impl SweepArguments {
 pub(crate) fn run(arguments: Arguments) -> Outcome {
     host::cleanup::on_signal()?;
     match arguments.action {
-        Some(Action::List) => {
-            print(&suite::list()?)?;
+        Some(Action::List { json }) => {
+            let list = suite::list()?;
+            json.deliver(&list.table().to_text(), &list)?;
             Ok(ExitCode::SUCCESS)
         }
         Some(Action::Ab(arguments)) => ab::run(&arguments),
@@ -207,5 +211,6 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
 fn compare_files(files: &[PathBuf], written: &Written) -> Outcome {
     let read = |file: &PathBuf| report::json::read(file, scaling::result::SCHEMA);
     let results: Vec<ScaleResult> = files.iter().map(read).collect::<Result<_, _>>()?;
-    written.deliver(&compare(&results), &results)
+    let found = Comparison::of(results);
+    written.deliver(&found.document(), &found)
 }

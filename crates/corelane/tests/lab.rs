@@ -12,6 +12,7 @@ use host::temporary::Directory;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::each::for_nobody;
 use crate::schemas::assert_is;
 
 /// How long anything may take on a busy machine.
@@ -159,6 +160,12 @@ fn shown_again(file: &Path, value: &Value) {
     assert!(report(&[]).contains("take-over"));
     let again: Value = serde_json::from_str(&report(&["--json"])).unwrap();
     assert_eq!(&again, value);
+    let html = file.with_extension("html");
+    report(&["--html", html.to_str().unwrap()]);
+    crate::page::is_for_everybody(&html);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_corelane"));
+    let output = for_nobody(command.args(["lab", "report"]).arg(file));
+    assert_eq!(output.status.code(), Some(0));
 }
 
 #[test]

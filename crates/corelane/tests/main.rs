@@ -4,6 +4,7 @@ mod announce;
 mod contract;
 mod deploy;
 mod dist;
+mod each;
 mod fleet;
 mod fleet_commands;
 mod lab;

@@ -19,7 +19,7 @@ use crate::schemas::assert_is;
 const THREADS: u32 = 500;
 
 /// A recording of `events` switches and wake-ups of two cores between many threads.
-fn large(path: &Path, events: u64) {
+pub(crate) fn large(path: &Path, events: u64) {
     let header = Header {
         cores: vec![0, 1],
         ..Header::default()

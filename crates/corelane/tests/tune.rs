@@ -6,6 +6,7 @@ use host::Namespace;
 use host::bed::{Bed, side};
 use serde_json::Value;
 
+use crate::each::for_nobody;
 use crate::schemas::assert_is;
 
 /// Everything that may change of `r0` and `r1`, as other programs see it.
@@ -102,6 +103,14 @@ fn a_dry_run_changes_nothing_and_undo_gives_back_what_apply_changed() {
     assert_eq!(queues["wanted"], "rx 2 tx 2 combined 0");
     assert_eq!(find("r0", "NAPI threads").unwrap()["wanted"], "0");
     assert!(find("r0", "GRO").is_none(), "{said}");
+    let mut command = lab.r().command(env!("CARGO_BIN_EXE_corelane"));
+    command.args(["tune", "r0", "r1", "--engine", "tc", "--run-directory"]);
+    let output = for_nobody(command.arg(lab.directory.path()));
+    assert_eq!(
+        output.status.code(),
+        Some(3),
+        "the answer is as for readers"
+    );
     assert_eq!(lab.shell(STATE), before);
 
     let (code, said) = lab.tune(&["--engine", "tc", "--apply"]);

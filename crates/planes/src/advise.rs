@@ -7,12 +7,17 @@
 use std::collections::BTreeSet;
 
 use agent::protocol::UserPlaneMode;
+use host::Environment;
 use report::table::Table;
 use report::units::{Nanoseconds, prefixed};
 use report::{Block, Document};
+use serde::{Deserialize, Serialize};
 
 use crate::deployment::Variant;
 use crate::result::{Cell, Comparison, LARGEST_STANDARD, Plane, is_told};
+
+/// Name and version of the JSON form of an advice.
+pub const SCHEMA: &str = "corelane-planes-advice/1";
 
 /// What the system must do while both planes work. At least one is given.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -44,7 +49,8 @@ impl Requirements {
 }
 
 /// One requirement held against one figure.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Check {
     /// What is required, in words.
     pub required: String,
@@ -55,9 +61,11 @@ pub struct Check {
 }
 
 /// A deployment and how it does.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Candidate {
     /// Where the planes are, and how packets are moved.
+    #[serde(flatten)]
     pub variant: Variant,
     /// One check for each requirement.
     pub checks: Vec<Check>,
@@ -76,12 +84,20 @@ impl Candidate {
     }
 }
 
-/// The advice, best first.
-#[derive(Debug, Clone, PartialEq)]
+/// What `corelane planes advise` says: which deployment meets the requirements.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Advice {
+    /// [`SCHEMA`].
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
+    pub schema: String,
+    /// The machine and the run whose figures these are.
+    pub environment: Environment,
+    /// Whether that run measured less.
+    pub quick: bool,
     /// At this payload.
     pub payload_bytes: u32,
-    /// Every deployment and mode measured.
+    /// Every deployment and mode measured, best first.
     pub candidates: Vec<Candidate>,
 }
 
@@ -137,6 +153,9 @@ pub fn advise(comparison: &Comparison, requirements: &Requirements) -> Result<Ad
     // Equal margins keep the tables' order, in which simpler deployments come first.
     candidates.sort_by(|a, b| b.margin().total_cmp(&a.margin()));
     Ok(Advice {
+        schema: SCHEMA.to_owned(),
+        environment: comparison.environment.clone(),
+        quick: comparison.quick,
         payload_bytes,
         candidates,
     })
@@ -183,7 +202,8 @@ fn checks(requirements: &Requirements, user: &Cell, asked: Option<&Cell>) -> Vec
                 0 => missing(),
                 timeouts => format!("{name} among {timeouts} timeouts"),
             },
-            response.map(|ms| required / ms.max(f64::MIN_POSITIVE)),
+            // No response is faster than a nanosecond.
+            response.map(|ms| required / ms.max(1e-6)),
         );
     }
     checks
@@ -260,10 +280,15 @@ impl Advice {
         ]
     }
 
+    /// Whether a deployment meets every requirement.
+    pub fn is_met(&self) -> bool {
+        self.candidates.iter().any(Candidate::fits)
+    }
+
     /// The advice for reading.
-    pub fn document(&self, comparison: &Comparison) -> Document {
-        let run = if comparison.quick { "quick" } else { "full" };
-        let machine = comparison.environment.machine();
+    pub fn document(&self) -> Document {
+        let run = if self.quick { "quick" } else { "full" };
+        let machine = self.environment.machine();
         Document {
             verdict: self.sentences(),
             ..Document::new("Which deployment")

@@ -1,10 +1,10 @@
 //! Built-in workloads run one after the other, and the report of what they did then and do now.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use host::cleanup::Interrupted;
 use host::environment::Environment;
-use report::{Block, Document, Progress, Table};
+use report::{Block, Document, Progress};
 use serde::{Deserialize, Serialize};
 
 use crate::harness::notes::Note;
@@ -12,6 +12,7 @@ use crate::measure::measure;
 use crate::result::{ScaleResult, sentence, show};
 use crate::workloads::bench::{Bench, Unable};
 use crate::workloads::findings::Findings;
+use crate::workloads::list::words;
 use crate::workloads::{Kind, Prepared, Workload, plan};
 
 /// The name of this format.
@@ -52,31 +53,6 @@ pub struct SuiteResult {
     pub environment: Environment,
     /// In the order in which they ran.
     pub workloads: Vec<WorkloadResult>,
-}
-
-/// The list of `workloads`, with the time that each takes on `bench`.
-pub fn list(workloads: &[&Workload], bench: &Bench) -> Table {
-    let mut table = Table::new("Built-in workloads")
-        .text("name")
-        .number("at most")
-        .text("what it does");
-    let mut all = Duration::ZERO;
-    for workload in workloads {
-        let time = plan::planned(workload, bench);
-        all += time;
-        table.push([workload.name, &words(time), workload.sentence]);
-    }
-    table.row(["all", &words(all), "All of them, unattended."])
-}
-
-/// A time of the size of a workload's.
-fn words(time: Duration) -> String {
-    let seconds = time.as_secs_f64().ceil();
-    if seconds < 100.0 {
-        format!("{seconds:.0} s")
-    } else {
-        format!("{:.1} min", seconds / 60.0)
-    }
 }
 
 /// Runs the workloads. What cannot run here says so in its result, and the suite goes on.
@@ -231,11 +207,8 @@ impl SuiteResult {
     /// Draws the result.
     pub fn document(&self) -> Document {
         let mut document = Document::new("What another core buys: the built-in workloads");
-        let sum = |seconds: fn(&WorkloadResult) -> f64| {
-            words(Duration::from_secs_f64(
-                self.workloads.iter().map(seconds).sum(),
-            ))
-        };
+        let sum =
+            |seconds: fn(&WorkloadResult) -> f64| words(self.workloads.iter().map(seconds).sum());
         let took = format!(
             "took {}; planned were at most {}.",
             sum(|result| result.seconds),

@@ -3,6 +3,7 @@
 use report::json;
 use scaling::ab::{self, AbResult};
 use scaling::calibration::verdict::{self, Calibration};
+use scaling::result::compare::{self, Comparison};
 use scaling::result::{self, ScaleResult};
 use scaling::suite::{self, SuiteResult};
 
@@ -19,6 +20,10 @@ pub(super) fn show(of: &Stored) -> Outcome {
         }
         verdict::SCHEMA => {
             let found: Calibration = json::read(stored, &form)?;
+            written.deliver(&found.document(), &found)
+        }
+        compare::SCHEMA => {
+            let found: Comparison = json::read(stored, &form)?;
             written.deliver(&found.document(), &found)
         }
         suite::SCHEMA => {

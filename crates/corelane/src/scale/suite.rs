@@ -4,6 +4,7 @@ use clap::Args;
 use host::environment::Environment;
 use scaling::suite;
 use scaling::workloads::bench::Bench;
+use scaling::workloads::list::List;
 use scaling::workloads::{self, Workload};
 
 use super::{PlacementName, forward};
@@ -33,10 +34,10 @@ fn workloads() -> Vec<&'static Workload> {
         .collect()
 }
 
-/// The list, as text, with the time that each takes here.
-pub(crate) fn list() -> std::io::Result<String> {
+/// The list, with the time that each takes here.
+pub(crate) fn list() -> std::io::Result<List> {
     let bench = Bench::here(false, 0)?;
-    Ok(suite::list(&workloads(), &bench).to_text())
+    Ok(List::of(&workloads(), &bench))
 }
 
 /// Runs the workloads named.

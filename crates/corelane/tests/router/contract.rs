@@ -37,6 +37,7 @@ const VERBS: [&str; 9] = [
     "explain 10.1.0.2 run_directory",
     "record run_directory",
     "show ports run_directory",
+    "top --once --interval 1 run_directory",
     "verify run_directory",
     "drain file run_directory",
     "undrain file run_directory",

@@ -2,8 +2,39 @@
 
 use report::{Axis, Block, Document, Plot, Series, Table};
 
+use serde::{Deserialize, Serialize};
+
 use super::ScaleResult;
 use super::show::{first_placement, first_points, placement_name};
+
+/// The name of this format.
+pub const SCHEMA: &str = "corelane-scale-comparison/1";
+
+/// Results that `corelane scale compare` sets side by side.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Comparison {
+    /// [`SCHEMA`].
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
+    pub schema: String,
+    /// As they were given: the others are held against the first.
+    pub results: Vec<ScaleResult>,
+}
+
+impl Comparison {
+    /// Of these results, in this order.
+    pub fn of(results: Vec<ScaleResult>) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            results,
+        }
+    }
+
+    /// The comparison for reading.
+    pub fn document(&self) -> Document {
+        compare(&self.results)
+    }
+}
 
 /// What does not fit when results are compared.
 pub fn misfits(results: &[ScaleResult]) -> Vec<String> {
@@ -39,7 +70,7 @@ pub fn misfits(results: &[ScaleResult]) -> Vec<String> {
 }
 
 /// Compares results: one column a machine, against the first.
-pub fn compare(results: &[ScaleResult]) -> Document {
+fn compare(results: &[ScaleResult]) -> Document {
     let name = |index: usize, result: &ScaleResult| {
         let host = if result.environment.host.is_empty() {
             "machine"

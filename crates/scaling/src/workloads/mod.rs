@@ -18,6 +18,7 @@ pub mod findings;
 pub mod interactive;
 pub mod jobs;
 pub mod keysearch;
+pub mod list;
 pub mod logger;
 pub mod memory;
 pub mod migration;
