@@ -10,7 +10,7 @@ use std::time::Duration;
 use host::Namespace;
 use host::process::{Group, silent};
 
-use crate::program::{run, start};
+use crate::program::{run, start_preferred};
 use crate::{Failure, OTHERS, SERVICE};
 
 /// How long an answer of BIRD's may take.
@@ -87,7 +87,7 @@ pub fn begin(namespace: &Namespace, files: &Path, text: &str) -> Result<Group, F
     }
     let mut command = namespace.command("bird");
     command.args(["-f", "-c"]).arg(&file);
-    start(silent(command.arg("-s").arg(control(files))))
+    start_preferred(silent(command.arg("-s").arg(control(files))))
 }
 
 /// Tells the BIRD in this directory something by `birdc`.

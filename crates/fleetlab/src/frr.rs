@@ -12,7 +12,7 @@ use std::time::Duration;
 use host::Namespace;
 use host::process::{Group, silent};
 
-use crate::program::{run, start, wait};
+use crate::program::{run, start_preferred, wait};
 use crate::{Failure, OTHERS, SERVICE};
 
 /// Where its daemons are, in Debian and elsewhere.
@@ -107,7 +107,7 @@ pub fn begin(namespace: &Namespace, files: &Path, text: &str) -> Result<Vec<Grou
         }
         // Stamps of its log are in local time.
         let command = silent(command.env("TZ", "UTC"));
-        groups.push(start(command.stderr(File::create(&said)?))?);
+        groups.push(start_preferred(command.stderr(File::create(&said)?))?);
         let socket = files.join(format!("{name}.vty"));
         let is_there = || Ok(socket.exists() && zebra.exists());
         if !wait(PATIENCE, is_there)? {

@@ -8,11 +8,14 @@ use std::time::{Duration, Instant};
 
 use host::cleanup;
 use host::process::{Group, end_with_thread};
+use rustix::process::{Pid, setpriority_process};
 
 use crate::Failure;
 
 /// How long a program may take to end.
 const END: Duration = Duration::from_mins(1);
+/// `Nice=` of Debian's unit of FRR.
+const NICE: i32 = -5;
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -69,6 +72,15 @@ pub(crate) fn start(command: &mut Command) -> Result<Group, Failure> {
     let program = command.get_program().display().to_string();
     Group::start(end_with_thread(command))
         .map_err(|error| format!("running {program}: {error}; install it").into())
+}
+
+/// As [`start`], before others that want a processor: as FRR's own unit has it.
+pub(crate) fn start_preferred(command: &mut Command) -> Result<Group, Failure> {
+    let group = start(command)?;
+    let process = Pid::from_child(&group.leader);
+    setpriority_process(Some(process), NICE)
+        .map_err(|error| format!("giving a daemon its priority: {error}; start the lab as root"))?;
+    Ok(group)
 }
 
 /// Waits until it has ended: with success?

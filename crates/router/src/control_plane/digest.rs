@@ -106,21 +106,26 @@ pub fn said(way: &Way, hops: &[Hop]) -> Option<String> {
         RouteKind::Blackhole => "blackhole".to_owned(),
         RouteKind::Unreachable => "unreachable".to_owned(),
         RouteKind::Prohibit => "prohibit".to_owned(),
-        RouteKind::Unicast if hops.is_empty() => "by a nexthop object".to_owned(),
-        RouteKind::Unicast => {
-            if hops.iter().all(|hop| hop.gateway.is_none()) {
-                return None;
-            }
-            let mut hops: Vec<String> = hops.iter().map(hop).collect();
-            hops.sort_unstable();
-            format!("via {}", hops.join(", "))
-        }
+        RouteKind::Unicast => via(hops)?,
     };
     Some(if way.special {
         format!("{text} for some packets")
     } else {
         text
     })
+}
+
+/// What a plain route by these ways out says; nothing when they lead to a box's own links.
+pub(super) fn via(hops: &[Hop]) -> Option<String> {
+    if hops.is_empty() {
+        return Some("by a nexthop object".to_owned());
+    }
+    if hops.iter().all(|hop| hop.gateway.is_none()) {
+        return None;
+    }
+    let mut hops: Vec<String> = hops.iter().map(hop).collect();
+    hops.sort_unstable();
+    Some(format!("via {}", hops.join(", ")))
 }
 
 fn hop(hop: &Hop) -> String {

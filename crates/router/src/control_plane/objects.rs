@@ -37,6 +37,11 @@ impl Object {
     }
 }
 
+/// The hash of what a plain way by these ways out says to any box.
+fn plain(hops: &[Hop]) -> Option<u128> {
+    Some(digest::of_text(&digest::via(hops)?))
+}
+
 /// The objects by their numbers.
 #[derive(Debug, Default)]
 pub struct Objects {
@@ -87,17 +92,14 @@ impl Objects {
         }
     }
 
-    /// The hash of what a way by an object says to any box ([`digest::said`]). Of a plain way it is kept
-    /// until the object or a member of it changes.
+    /// The hash of what a way by an object says to any box ([`digest::said`]). That of a plain way is
+    /// kept: by a hop since this is known, by a group until a member changes.
     pub fn said(&self, way: &Way) -> Option<u128> {
-        let find = || {
-            let text = digest::said(way, &self.hops(way.object))?;
-            Some(digest::of_text(&text))
-        };
         let is_plain = way.kind == RouteKind::Unicast && !way.special;
         let object = self.known.get(&way.object).filter(|_| is_plain);
         let Some(object) = object else {
-            return find();
+            let text = digest::said(way, &self.hops(way.object))?;
+            return Some(digest::of_text(&text));
         };
         let is_group = matches!(object.kind, Some(ObjectKind::Group(_)));
         let changes = if is_group { self.changes } else { 0 };
@@ -106,7 +108,7 @@ impl Objects {
         {
             return said;
         }
-        let said = find();
+        let said = plain(&self.hops(way.object));
         object.said.set(Some((changes, said)));
         said
     }
@@ -187,8 +189,12 @@ impl Objects {
         let id = self.id(number, next_hops);
         next_hops.rewrite(id, content);
         if let Some(object) = self.known.get_mut(&number) {
+            // At once, so that whoever asks for a digest does not wait for all of them.
+            object.said.set(match kind {
+                ObjectKind::Hop(hop) => Some((0, plain(&[hop]))),
+                _ => None,
+            });
             object.kind = Some(kind);
-            object.said.set(None);
         }
         self.changes += u64::from(is_named);
         if was {
