@@ -207,6 +207,20 @@ impl Filter {
         &self.0
     }
 
+    /// Does its answer depend on how long the frame is?
+    pub fn measures(&self) -> bool {
+        let length = |does| {
+            matches!(
+                does,
+                Some(Does::Load {
+                    from: From::Length,
+                    ..
+                })
+            )
+        };
+        self.0.iter().any(|one| length(one.does()))
+    }
+
     /// Does a frame of `length` bytes pass, of which these are there?
     pub fn passes(&self, bytes: &[u8], length: u32) -> bool {
         self.run(bytes, length).unwrap_or(0) != 0

@@ -5,6 +5,9 @@
  * `count_forwarded`, which say what becomes of a frame, note it on the way. What is shown is the frame as it came: when
  * frames that are forwarded may be wanted, it is copied before it is changed, else behind.
  *
+ * It has that source twice. Whether a frame is looked at is decided before: most go by the first, where nothing is
+ * noted but why a frame is left, and only where that may be wanted. So they cost what they cost without.
+ *
  * Samples are for one reader, captured frames for another: each has a ring of its own, and a frame can be in both.
  * A sample is one frame in so many on the wire, by chance, or a frame that is discarded, up to a limit.
  *
@@ -18,6 +21,7 @@ CONSTANT(SNAP);     /* bytes that are kept of a frame, at most */
 CONSTANT(EVERY);    /* one frame in so many is looked at, by chance, for whoever captures */
 CONSTANT(WANTED);   /* a bit for each reason, and that of REASONS: forwarded */
 CONSTANT(FILTERED); /* `enum filtered` */
+CONSTANT(MEASURES); /* 1: the filter asks how long a frame is */
 CONSTANT(SAMPLES);  /* 1: samples are taken */
 CONSTANT(DISCARDS); /* a bit for each reason that discards a frame */
 
@@ -87,11 +91,13 @@ RING(sample_ring);
 static int (*passes_copy)(const __u8 *bytes, __u64 kept, __u64 length) = (void *)0x66696c74;
 static int (*passes_frame)(const __u8 *bytes, const __u8 *end, __u64 length) = (void *)0x66696c74;
 
-/* What is noted of a frame on its way. */
+/* What is noted of a frame on its way. Volatile, or clang would give each a value before it is known whether it is
+ * needed. */
 struct noted {
-	__u64 reason; /* beyond REASONS: nothing */
-	__u32 frames, table, port, vlan, wire;
-	__u64 next_hop, beside; /* the tag that lies beside it, as in `way` */
+	__u64 reason; /* beyond REASONS: nothing, and the others have no value */
+	__u64 beside; /* the tag that lies beside it, as in `way` */
+	volatile __u64 next_hop;
+	volatile __u32 frames, table, port, vlan, wire;
 };
 
 INLINE void note(struct noted *noted, const struct way *way, __u64 reason, __u32 frames)
@@ -154,13 +160,27 @@ INLINE _Bool is_told(struct sample_count *count)
 	return 1;
 }
 
+/* May a frame that is forwarded be captured? Then the filter is asked before anything is done. */
+#define FORWARDED (WANTED >> REASONS & 1)
+#define FILTERS_BEFORE (FILTERED == FILTER_FRAME && FORWARDED)
+/* May a frame that is forwarded be wanted? Then it is kept before it is changed. */
+#define KEEPS_BEFORE (SAMPLES || FORWARDED)
+/* Is a frame that is captured chosen before it is known what becomes of it? */
+#define CHOOSES (FORWARDED || EVERY > 1)
+/* May a frame be wanted that is not looked at? */
+#define MAY_BE_TOLD ((WANTED && !CHOOSES) || DISCARDS)
+
+/* Does a frame pass the filter? Who reads filters again: what has a tag beside it comes unfiltered. */
+INLINE _Bool passes(CONTEXT *context, __u64 length, __u32 tag)
+{
+	return tag || passes_frame(packet_start(context), packet_end(context), length);
+}
+
 /* Copies a frame of `length` bytes, with the tag that lies beside it, if one does. Returns what of `what` it is for: it
  * is not captured when the filter does not want it. */
 INLINE __u64 keep(CONTEXT *context, struct shown *shown, __u64 length, __u32 tag, __u64 what)
 {
-	/* Who reads filters again: what has a tag beside it comes unfiltered. */
-	if (FILTERED == FILTER_FRAME && !tag && what & WHAT_CAPTURED &&
-	    !passes_frame(packet_start(context), packet_end(context), length))
+	if (FILTERED == FILTER_FRAME && !FILTERS_BEFORE && what & WHAT_CAPTURED && !passes(context, length, tag))
 		what &= ~WHAT_CAPTURED;
 	if (!what)
 		return 0;
@@ -227,9 +247,6 @@ INLINE void show(const struct noted *noted, struct shown *shown, struct sample_c
 	}
 }
 
-/* May a frame that is forwarded be wanted? Then it is kept before it is changed. */
-#define KEEPS_BEFORE (SAMPLES || WANTED >> REASONS & 1)
-
 /* What of `what` remains when it is known what has become of the frame. */
 INLINE __u64 wanted_of(const struct noted *noted, struct sample_count *sampled, __u64 what)
 {
@@ -243,55 +260,73 @@ INLINE __u64 wanted_of(const struct noted *noted, struct sample_count *sampled, 
 	return what;
 }
 
-/* Runs DECIDE on a frame and shows it. FRAMES, FRAME_LENGTH and TAG_BESIDE are of the frame as it came, ANYTHING is
- * what the verifier knows nothing of. A frame that is not looked at costs as little as can be. */
-#define WATCH(context, FRAMES, FRAME_LENGTH, TAG_BESIDE, ANYTHING, DECIDE)                                                         \
+/* Runs `decide` on a frame and shows it. FRAMES, FRAME_LENGTH and TAG_BESIDE are of the frame as it came, ANYTHING is
+ * what the verifier knows nothing of. FETCH has the processor fetch what `decide` will wait for. */
+#define WATCH(context, FRAMES, FRAME_LENGTH, TAG_BESIDE, ANYTHING, FETCH)                                                          \
 	({                                                                                                                         \
 		__u32 here = bpf_get_smp_processor_id();                                                                           \
-		struct noted noted = {.reason = ~0ULL};                                                                            \
-		__u64 what = WANTED && is_sampled(here) ? WHAT_CAPTURED : 0;                                                       \
-		__u64 times = 0, kept = 0;                                                                                         \
+		struct noted noted;                                                                                                \
+		noted.reason = ~0ULL;                                                                                              \
+		__u64 captured = 0, times = 0, kept = 0, looked = 0, what;                                                         \
+		if (WANTED) {                                                                                                      \
+			captured = is_sampled(here) ? WHAT_CAPTURED : 0;                                                           \
+			if (FILTERS_BEFORE) {                                                                                      \
+				FETCH;                                                                                             \
+				noted.beside = TAG_BESIDE;                                                                         \
+				if (captured && !passes(context, MEASURES ? FRAME_LENGTH : 0, noted.beside))                       \
+					captured = 0;                                                                              \
+			}                                                                                                          \
+			looked = CHOOSES ? captured : 0;                                                                           \
+		}                                                                                                                  \
 		if (SAMPLES) {                                                                                                     \
 			struct sample_count *count = LOOKUP(sample_counts, here);                                                  \
 			if (count)                                                                                                 \
 				times = samples_of(count, FRAMES);                                                                 \
-			if (times)                                                                                                 \
-				what |= WHAT_SAMPLED;                                                                              \
+			looked |= times;                                                                                           \
 		}                                                                                                                  \
-		if (KEEPS_BEFORE)                                                                                                  \
-			noted.beside = TAG_BESIDE;                                                                                 \
-		if (KEEPS_BEFORE && what) {                                                                                        \
-			struct shown *shown = LOOKUP(preparing, 0);                                                                \
-			kept = what = shown ? keep(context, shown, FRAME_LENGTH, noted.beside, what) : 0;                          \
+		int fate;                                                                                                          \
+		if (__builtin_expect(!looked, 1)) {                                                                                \
+			fate = decide(context, &noted, 0);                                                                         \
+			/* Nothing is noted when it may not be told. */                                                            \
+			if (noted.reason >= REASONS)                                                                               \
+				return fate;                                                                                       \
+			what = CHOOSES ? 0 : captured;                                                                             \
+		} else {                                                                                                           \
+			noted.beside = FILTERS_BEFORE ? noted.beside : KEEPS_BEFORE ? TAG_BESIDE : 0;                              \
+			what = times ? captured | WHAT_SAMPLED : captured;                                                         \
+			if (KEEPS_BEFORE) {                                                                                        \
+				struct shown *shown = LOOKUP(preparing, 0);                                                        \
+				kept = what = shown ? keep(context, shown, FRAME_LENGTH, noted.beside, what) : 0;                  \
+			}                                                                                                          \
+			/* The verifier goes one way for frames that are wanted and others. */                                     \
+			__u64 anything = ANYTHING;                                                                                 \
+			FORGET(what, anything);                                                                                    \
+			FORGET(kept, anything);                                                                                    \
+			FORGET(times, anything);                                                                                   \
+			fate = decide(context, &noted, 1);                                                                         \
 		}                                                                                                                  \
-		/* The verifier goes one way for frames that are wanted and others. */                                             \
-		__u64 anything = ANYTHING;                                                                                         \
-		FORGET(what, anything);                                                                                            \
-		FORGET(kept, anything);                                                                                            \
-		FORGET(times, anything);                                                                                           \
-		int fate = DECIDE;                                                                                                 \
-		if (what || (SAMPLES && noted.reason < REASONS)) {                                                                 \
-			struct sample_count *sampled = SAMPLES ? LOOKUP(sample_counts, here) : 0;                                  \
-			what = wanted_of(&noted, sampled, what);                                                                   \
-			struct shown *shown = what ? LOOKUP(preparing, 0) : 0;                                                     \
-			if (shown && (!KEEPS_BEFORE || !kept))                                                                     \
-				what = keep(context, shown, FRAME_LENGTH, TAG_BESIDE, what);                                       \
-			if (shown && what)                                                                                         \
-				show(&noted, shown, sampled, here, what, times);                                                   \
-		}                                                                                                                  \
+		struct sample_count *sampled = SAMPLES ? LOOKUP(sample_counts, here) : 0;                                          \
+		what = wanted_of(&noted, sampled, what);                                                                           \
+		struct shown *shown = what ? LOOKUP(preparing, 0) : 0;                                                             \
+		if (shown && (!KEEPS_BEFORE || !kept))                                                                             \
+			what = keep(context, shown, FRAME_LENGTH, TAG_BESIDE, what);                                               \
+		if (shown && what)                                                                                                 \
+			show(&noted, shown, sampled, here, what, times);                                                           \
 		fate;                                                                                                              \
 	})
 
-/* From here on, who counts what becomes of a frame notes it too. */
+/* From here on, who counts what becomes of a frame notes it too: `looked` says whether it is looked at. */
 #define leave(counters, why, count)                                                                                                \
 	({                                                                                                                         \
 		enum reason because_of = why;                                                                                      \
-		note(noted, &way, because_of, count);                                                                              \
+		if (looked || MAY_BE_TOLD)                                                                                         \
+			note(noted, &way, because_of, count);                                                                      \
 		leave(counters, because_of, count);                                                                                \
 	})
 #define count_forwarded(way, count)                                                                                                \
 	({                                                                                                                         \
-		note(noted, way, REASONS, count);                                                                                  \
+		if (looked)                                                                                                        \
+			note(noted, way, REASONS, count);                                                                          \
 		count_forwarded(way, count);                                                                                       \
 	})
 

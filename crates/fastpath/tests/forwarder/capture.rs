@@ -261,6 +261,28 @@ fn a_filter_runs_in_the_kernel() {
 }
 
 #[test]
+fn a_filter_may_ask_how_long_a_frame_is() {
+    for place in PLACES {
+        in_namespace(move || {
+            let long = frame("198.20.1.2", 200, None);
+            // Longer than the short one.
+            let shorter = frame_short().len();
+            let filter = format!("4\n128 0 0 0\n37 0 1 {shorter}\n6 0 0 1\n6 0 0 0\n");
+            let wanted = Wanted {
+                filter: Some(filter.parse().unwrap()),
+                ..forwarded()
+            };
+            let mut capture = Capture::new(place, wanted);
+            assert!(capture.capturing.filtered, "{place:?}");
+            capture.send_all(&[frame_short(), long.clone(), frame_short()]);
+            let seen = capture.seen();
+            assert_eq!(seen.len(), 1, "{place:?}");
+            assert_eq!(seen[0].bytes, long, "{place:?}");
+        });
+    }
+}
+
+#[test]
 fn a_filter_that_the_kernel_refuses_is_left_to_the_reader() {
     in_namespace(|| {
         // The index may be anything after some steps, and each is another way for the verifier.

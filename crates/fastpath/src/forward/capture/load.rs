@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use bpf::attach::Mode;
-use bpf::classic::{Bytes, translate};
+use bpf::classic::{Bytes, Filter, translate};
 use bpf::map::Map;
 use bpf::program::{Loader, Program};
 
@@ -68,6 +68,7 @@ pub(super) fn shape(
         Some(Bytes::Frame) => 2,
         _ => 1,
     };
+    let measures = purpose.filter().is_some_and(Filter::measures);
     let discards = Reason::ALL.iter().copied();
     let discards = bits(discards.filter(|reason| reason.discard().is_some()));
     let ring = |wanted: bool, size| if wanted { size } else { NO_RING };
@@ -76,6 +77,7 @@ pub(super) fn shape(
         .constant("EVERY", capture.map_or(1, |wanted| wanted.every).into())
         .constant("WANTED", capture.map_or(0, Wanted::bits))
         .constant("FILTERED", bytes)
+        .constant("MEASURES", measures.into())
         .constant("SAMPLES", purpose.samples.into())
         .constant("DISCARDS", if purpose.samples { discards } else { 0 })
         .value_size("preparing", shown::HEAD as u32 + u32::from(room))?
