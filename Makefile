@@ -125,7 +125,7 @@ bench-takeover:
 	cargo test --release --locked -p corelane --test main -- --test-threads 1 --nocapture router::take_overs
 
 # What each event of a fleet costs: four nodes behind a resilient spreader, each event a hundred times,
-# and the kernel alone beside in every fourth. Needs root; a hundred take about an hour,
+# and the kernel alone beside in every fourth. Needs root; a hundred take some 50 minutes,
 # REPETITIONS=5 some minutes. Leaves fleet.html and fleet.json. Options go in ARGS: make fleet
 # ARGS="--daemon frr"
 fleet: build
