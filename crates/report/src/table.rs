@@ -17,6 +17,9 @@ pub enum Align {
     Bar,
 }
 
+/// A table of more columns is printed in small letters, on sheets that lie on their side.
+const MANY: usize = 14;
+
 /// Characters of the longest bar.
 const BAR: usize = 24;
 
@@ -199,8 +202,13 @@ impl Table {
         for row in &self.rows {
             line(&mut body, "td", row);
         }
+        let many = if self.columns.len() > MANY {
+            " many"
+        } else {
+            ""
+        };
         format!(
-            "<figure class=\"table\">{}<div class=\"scroll\" \
+            "<figure class=\"table\">{}<div class=\"scroll{many}\" \
              tabindex=\"0\"><table><thead>{head}</thead><tbody>{body}</tbody></table></div>\
              {}</figure>\n",
             optional("h3", &self.title),

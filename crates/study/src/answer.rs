@@ -155,7 +155,12 @@ fn sentences(study: &Study) -> Vec<String> {
     }
     rows.retain(|row| row.weak.is_none());
     let Some(fastest) = rows.first() else {
-        return vec!["Which engine is the fastest cannot be told here.".to_owned()];
+        return vec![
+            "What each core forwards cannot be told: rounds were disturbed, or differ too much."
+                .to_owned(),
+            "`corelane study --seconds 300` takes more time, on a machine that does little else."
+                .to_owned(),
+        ];
     };
     let cores = study.most_workers(&fastest.key.engine);
     let engine = engine_in_words(&fastest.key.engine);
