@@ -56,9 +56,12 @@ fn answer(lab: &FleetLab) -> Vec<String> {
         let outages: Vec<f64> = runs.all.iter().map(|run| run.outage_ms).collect();
         let (_, longest) = range(&outages);
         sentences.push(format!(
-            "{}: {} frames lost in {}, the longest outage {longest:.0} ms, its median {:.0} ms.",
+            "{}: {} lost in {}, the longest outage {longest:.0} ms, its median {:.0} ms.",
             capital(runs.event.words()),
-            runs.sum(|run| run.lost),
+            match runs.sum(|run| run.lost) {
+                1 => "one frame".to_owned(),
+                lost => format!("{lost} frames"),
+            },
             match outages.len() {
                 1 => "one run".to_owned(),
                 count => format!("{count} runs"),
