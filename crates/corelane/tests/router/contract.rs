@@ -31,7 +31,7 @@ impl Typed<'_> {
 }
 
 /// Each ends with 0: `run_directory` and `file` stand for theirs.
-const VERBS: [&str; 9] = [
+const VERBS: [&str; 10] = [
     "health run_directory",
     "fleet 127.0.0.1",
     "explain 10.1.0.2 run_directory",
