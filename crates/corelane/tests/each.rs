@@ -80,7 +80,7 @@ const TYPED: [(&str, &str, &str); 28] = [
 /// What asks a router, takes long or needs root: the tests that read its document from standard
 /// output, if it has any, and that have its reader go away.
 const ASKS: &str = "every_verb_that_asks_a_router_keeps_the_contract";
-const ELSEWHERE: [(&str, [&str; 2]); 17] = [
+const ELSEWHERE: [(&str, [&str; 2]); 19] = [
     ("announce", ["", ASKS]),
     (
         "capture",
@@ -102,6 +102,11 @@ const ELSEWHERE: [(&str, [&str; 2]); 17] = [
     ),
     ("lab report", ["each_event_costs_what_it_must"; 2]),
     ("planes", ["the_planes_keep_the_contract"; 2]),
+    ("record", [ASKS; 2]),
+    (
+        "record report",
+        ["what_went_wrong_is_written_down_and_played_again"; 2],
+    ),
     (
         "run",
         [
@@ -162,7 +167,7 @@ const NO: [(&str, &str); 11] = [
 ];
 
 /// What goes on for long, each with a test that interrupts it.
-const INTERRUPTED: [(&str, &str); 29] = [
+const INTERRUPTED: [(&str, &str); 30] = [
     ("announce", "it_follows_the_router_that_comes_and_goes"),
     ("capture", "however_a_capture_ends_the_router_is_as_before"),
     ("drain", "a_drain_that_is_interrupted_ends_with_130"),
@@ -177,6 +182,7 @@ const INTERRUPTED: [(&str, &str); 29] = [
     ("planes", "the_planes_keep_the_contract"),
     // Without --from it measures as `planes` does.
     ("planes advise", "the_planes_keep_the_contract"),
+    ("record", "what_cannot_be_recorded_is_said"),
     (
         "run",
         "the_kernel_forwards_again_after_a_stop_and_after_a_crash",
@@ -210,7 +216,7 @@ const ENDS: &str = "what_is_interrupted_ends_with_130";
 const ANALYSED: &str = "a_signal_ends_the_analysis_of_a_large_recording_and_leaves_nothing";
 
 /// What is done at once.
-const AT_ONCE: [&str; 17] = [
+const AT_ONCE: [&str; 18] = [
     "completions",
     "doctor",
     "explain",
@@ -219,6 +225,7 @@ const AT_ONCE: [&str; 17] = [
     "lab report",
     "manual",
     "planes report",
+    "record report",
     "scale compare",
     "scale forecasts",
     "scale list",

@@ -13,6 +13,7 @@ use super::console::browser::Browser;
 use super::console::runs_with;
 use super::lab::{Lab, Router, Socket, is_root, text, wait_for};
 use super::raw::{Wires, ipv4};
+use crate::each::for_nobody;
 use crate::page::is_for_everybody;
 use crate::schemas::assert_is;
 
@@ -130,6 +131,12 @@ fn what_went_wrong_is_written_down_and_played_again() {
     assert!(log.contains(written.to_str().unwrap()), "{log}");
     let again = router.record(&["report", json.to_str().unwrap(), "--json"]);
     assert!(done(&without_directory(&again)) == asked);
+    let mut again = Command::new(env!("CARGO_BIN_EXE_corelane"));
+    assert!(
+        for_nobody(again.args(["record", "report"]).arg(&json))
+            .status
+            .success()
+    );
     if needs::program("jq") {
         let asks = "[.points[].left[] | select(.[2] == \"blackhole\") | .[4]] | add > 0";
         let output = Command::new("jq")
