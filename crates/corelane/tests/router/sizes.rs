@@ -27,7 +27,7 @@ fn lab() -> Lab {
 fn gauge(lab: &Lab, line: &str) -> Option<u64> {
     let ask = || -> io::Result<String> {
         let mut stream = TcpStream::connect("127.0.0.1:9470")?;
-        stream.write_all(b"GET /metrics HTTP/1.0\r\n")?;
+        stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n")?;
         io::read_to_string(stream)
     };
     let page = lab.r.enter(ask).unwrap().ok()?;
