@@ -43,6 +43,8 @@ impl Workers {
             .args(["lines::two_workers_in_a_process_of_their_own", "--exact"])
             .arg("--nocapture")
             .env(TABLES, tables)
+            // The kernel would write into each thread's memory on which core it runs (rseq(2)).
+            .env("GLIBC_TUNABLES", "glibc.pthread.rseq=0")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
