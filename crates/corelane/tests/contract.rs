@@ -1,12 +1,14 @@
 //! What all verbs have in common: exit codes, standard output, words.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixListener;
 use std::process::{Command, Output, Stdio};
 
 use host::temporary::Directory;
+use router::management_plane::config::InstanceName;
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::schemas::assert_is;
 use crate::verbs::{self, verbs};
@@ -362,6 +364,31 @@ fn the_answer_no_is_3() {
         output.status.code()
     };
     assert_eq!((advise("1M"), advise("900G")), (Some(0), Some(3)));
+}
+
+#[test]
+fn a_router_whose_answers_differ_ends_verify_with_3() {
+    let directory = Directory::new("contract").unwrap();
+    let name: InstanceName = "default".parse().unwrap();
+    // A stand-in for the router: no real one is known to differ.
+    let listener = UnixListener::bind(name.socket(directory.path())).unwrap();
+    for (different, code) in [(0, 0), (1, 3)] {
+        let mut verify = corelane(&["verify", "--run-directory"]);
+        verify.arg(directory.path()).stdout(Stdio::piped());
+        let verify = verify.spawn().unwrap();
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut question = String::new();
+        BufReader::new(&stream).read_line(&mut question).unwrap();
+        assert_eq!(question, "verify\n");
+        let found = json!({ "compared": 8, "different": different });
+        let answer = json!({ "schema": "corelane-verify/1", "table": true, "verification": found });
+        stream.write_all(answer.to_string().as_bytes()).unwrap();
+        drop(stream);
+        let output = verify.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(code));
+        let said = format!("different: {different}");
+        assert!(text(&output.stdout).contains(&said), "{output:?}");
+    }
 }
 
 #[test]

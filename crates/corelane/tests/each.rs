@@ -8,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use host::temporary::Directory;
 use rustix::process::{Pid, Signal, kill_process};
+use scaling::calibration::verdict::Calibration;
 use serde_json::Value;
 
 use crate::page::is_for_everybody;
@@ -80,7 +81,7 @@ const TYPED: [(&str, &str, &str); 28] = [
 /// What asks a router, takes long or needs root: the tests that read its document from standard
 /// output, if it has any, and that have its reader go away.
 const ASKS: &str = "every_verb_that_asks_a_router_keeps_the_contract";
-const ELSEWHERE: [(&str, [&str; 2]); 19] = [
+const ELSEWHERE: [(&str, [&str; 2]); 20] = [
     ("announce", ["", ASKS]),
     (
         "capture",
@@ -114,6 +115,7 @@ const ELSEWHERE: [(&str, [&str; 2]); 19] = [
             "it_forwards_though_nobody_reads_that_it_does_and_nobody_can_ask_it",
         ],
     ),
+    ("scale calibrate", [LONG; 2]),
     ("show", [ASKS; 2]),
     ("top", [ASKS; 2]),
     ("trace demo", ["the_demonstration_keeps_the_contract"; 2]),
@@ -129,15 +131,11 @@ const ELSEWHERE: [(&str, [&str; 2]); 19] = [
     ("verify", [ASKS; 2]),
 ];
 
-/// Its answer no is of the function that all verbs end by; no test has a router whose answers differ.
-const NEVER_NO: &str = "verify";
-
-/// What takes minutes: it writes and answers by the functions of `scale ab`, and no test of it but that of
-/// an interrupt is here. `make prove` runs it.
-const LONG: &str = "scale calibrate";
+/// The test of what takes minutes, which runs when it is asked for.
+const LONG: &str = "the_calibration_keeps_the_contract";
 
 /// Verbs that can answer no, each with a test of it: those of the table in docs/verbs.md.
-const NO: [(&str, &str); 11] = [
+const NO: [(&str, &str); 13] = [
     ("announce", "once_tells_and_answers"),
     ("drain", "a_stream_that_stays_is_told_by_port"),
     (
@@ -155,6 +153,7 @@ const NO: [(&str, &str); 11] = [
     ),
     ("planes advise", "the_answer_no_is_3"),
     ("scale ab", "the_exit_code_is_the_verdict"),
+    ("scale calibrate", LONG),
     ("study", "the_bounds_are_written_with_what_they_are_made_of"),
     (
         "test",
@@ -164,6 +163,7 @@ const NO: [(&str, &str); 11] = [
         "tune",
         "a_dry_run_changes_nothing_and_undo_gives_back_what_apply_changed",
     ),
+    ("verify", "a_router_whose_answers_differ_ends_verify_with_3"),
 ];
 
 /// What goes on for long, each with a test that interrupts it.
@@ -272,7 +272,7 @@ fn each_verb_has_a_test_of_each_clause() {
     let all: BTreeSet<&str> = leaves.iter().map(|(name, _)| name.as_str()).collect();
     let typed = TYPED.iter().map(|&(verb, ..)| verb);
     let elsewhere = ELSEWHERE.map(|(verb, _)| verb);
-    is_each_once(typed.chain(elsewhere).chain([LONG]), &all);
+    is_each_once(typed.chain(elsewhere), &all);
     is_each_once(
         INTERRUPTED.map(|(verb, _)| verb).into_iter().chain(AT_ONCE),
         &all,
@@ -289,7 +289,7 @@ fn each_verb_has_a_test_of_each_clause() {
         })
         .collect();
     is_each_once(
-        NO.into_iter().map(|(verb, _)| verb).chain([LONG, NEVER_NO]),
+        NO.into_iter().map(|(verb, _)| verb),
         &rows.iter().map(String::as_str).collect(),
     );
 
@@ -387,16 +387,36 @@ fn is_interrupted(mut command: Command) {
     assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
 }
 
-/// Its document from standard output, whatever its answer is.
-fn document(command: &mut Command, form: &str) {
-    let output = command.output().unwrap();
+/// Its answer is yes or no, which no contract says.
+#[track_caller]
+fn answers(output: &Output) {
     let code = output.status.code();
-    assert!(
-        matches!(code, Some(0 | 3)),
-        "{command:?}: {}",
-        said(&output)
-    );
+    assert!(matches!(code, Some(0 | 3)), "{code:?}: {}", said(output));
+}
+
+/// Its document from standard output, whatever its answer is.
+fn document(command: &mut Command, form: &str) -> Output {
+    let output = command.output().unwrap();
+    answers(&output);
     assert_is(form, &serde_json::from_slice(&output.stdout).unwrap());
+    output
+}
+
+#[test]
+#[ignore = "it takes minutes, and nothing else can be measured meanwhile"]
+fn the_calibration_keeps_the_contract() {
+    let directory = Directory::new("each").unwrap();
+    let calibrate = |more: &str| {
+        let words = format!("--quick {more}");
+        command(directory.path(), "scale calibrate", &words)
+    };
+    std::thread::scope(|threads| {
+        threads.spawn(|| answers(&for_nobody(&mut calibrate("-q"))));
+        let output = document(&mut calibrate("--json"), "corelane-scale-calibration");
+        let found: Calibration = serde_json::from_slice(&output.stdout).unwrap();
+        let code = if found.holds() { 0 } else { 3 };
+        assert_eq!(output.status.code(), Some(code));
+    });
 }
 
 #[test]
