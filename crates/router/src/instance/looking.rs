@@ -116,13 +116,17 @@ impl Instance {
     }
 
     fn begin_looking(&mut self, wanted: &BTreeSet<Reason>, now: Instant) {
-        self.looking.running = None;
+        self.end_looking();
         match self.try_looking(wanted) {
             Ok(running) => {
                 self.looking.running = Some(running);
                 self.looking.failed = None;
             }
             Err(error) => {
+                // It may have begun.
+                if let Some(forwarder) = self.follower.forwarder_mut() {
+                    forwarder.end_capture();
+                }
                 self.looking.failed = Some(error);
                 self.looking.rests = Some(now + AGAIN);
             }
@@ -153,10 +157,7 @@ impl Instance {
         let came = wanted.iter().map(|reason| (*reason, 0)).collect();
         frames
             .map(|frames| Running { frames, came })
-            .map_err(|error| {
-                forwarder.end_capture();
-                format!("reading frames: {error}")
-            })
+            .map_err(|error| format!("reading frames: {error}"))
     }
 
     fn tend_looking(&mut self, now: Instant) {
