@@ -2,7 +2,7 @@
 //!
 //! - which cores are there, which may we use: [`cores`], [`topology`]
 //! - which core does a thread run on, and who comes first there: [`pin`], [`favour`], [`napi`]
-//! - how much did others disturb: [`noise`], [`pressure`]
+//! - how much did others disturb: [`noise`], [`pressure`], [`pace`], seen by [`lookers`]
 //! - which machine was it: [`environment`]
 //! - a child process, and its end: [`process`]
 //! - how an interface is divided among cores: [`card`]
@@ -43,6 +43,7 @@ pub mod favour;
 mod files;
 pub mod interrupts;
 mod link;
+pub mod lookers;
 pub mod loops;
 pub mod namespace;
 pub mod napi;
@@ -51,6 +52,7 @@ mod network_error;
 pub mod noise;
 pub mod observe;
 pub mod offload;
+pub mod pace;
 pub mod partition;
 pub mod pin;
 pub mod pressure;

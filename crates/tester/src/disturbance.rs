@@ -10,9 +10,10 @@
 //! is looked at too ([`gaps`](crate::gaps)).
 
 use host::CoreId;
+use host::lookers::Lookers;
 use host::noise::{NOISY_STEAL, Noise, Reading, waited_ns};
 
-use crate::gaps::Lookers;
+use crate::gaps::{self, Looker};
 
 /// Waiting beyond this share of a trial marks it as noisy, as steal does beyond [`NOISY_STEAL`].
 /// Kernel threads that do their few microseconds of housekeeping keep the others waiting a tenth of
@@ -109,7 +110,7 @@ impl Disturbance {
 #[derive(Debug)]
 pub(crate) struct Watch {
     cores: Vec<(CoreId, Reading)>,
-    lookers: Option<Lookers>,
+    lookers: Option<Lookers<Looker>>,
     threads: Vec<(u32, u64)>,
     begun_ns: u64,
 }
@@ -156,7 +157,7 @@ impl Watch {
             .map(|&(thread, before)| waited_ns(thread).saturating_sub(before))
             .max()
             .unwrap_or(0);
-        let looked = self.lookers.map(Lookers::end).unwrap_or_default();
+        let looked = self.lookers.map(gaps::end).unwrap_or_default();
         Disturbance {
             steal: noise.iter().map(|noise| noise.steal).fold(0.0, f64::max),
             away: looked.away_ns as f64 / passed as f64,

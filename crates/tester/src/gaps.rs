@@ -10,22 +10,14 @@
 //! A look takes some microseconds, on a virtual machine up to 15. The trial's threads wait for it as
 //! they would for somebody else, so the lookers say how long they ran.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Barrier};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-use host::favour::{Rank, rank};
+use host::lookers::{Look, Lookers};
 use host::noise::{ran_ns, waited_ns};
 use host::process::this_thread;
-use host::{CoreId, Pinned};
 
-/// From one look to the next.
-const EVERY: Duration = Duration::from_millis(2);
 /// A look this much late is no accident of waking up, ns.
 const LATE_NS: u64 = 300_000;
-/// Before the threads of a trial, which have 1.
-const PRIORITY: u32 = 2;
 
 /// What the lookers of one core or several add up to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -61,67 +53,50 @@ impl Gaps {
     }
 }
 
-/// Lookers on some cores, until it is ended or dropped.
+/// What the worst core was away; nothing where nobody looked.
+pub(crate) fn end(lookers: Lookers<Looker>) -> Gaps {
+    let found = lookers.end().into_iter();
+    let found = found.map(|core| core.map_or_else(Gaps::default, |looker| looker.gaps));
+    found.reduce(Gaps::worse).unwrap_or_default()
+}
+
+/// Looks at the clock of one core.
 #[derive(Debug)]
-pub(crate) struct Lookers {
-    end: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<Gaps>>,
+pub(crate) struct Looker {
+    thread: u32,
+    /// How long it had waited for the core when it was late last, ns.
+    waited: u64,
+    /// How long it had run at its first look.
+    ran: u64,
+    gaps: Gaps,
 }
 
-impl Lookers {
-    /// Looks on `cores`, each from the return of this call on; where the priority is refused,
-    /// nobody looks.
-    pub(crate) fn on(cores: &[CoreId]) -> Self {
-        let end = Arc::new(AtomicBool::new(false));
-        let ready = Arc::new(Barrier::new(cores.len() + 1));
-        let look = |&core: &CoreId| {
-            let (end, ready) = (Arc::clone(&end), Arc::clone(&ready));
-            std::thread::spawn(move || {
-                let pinned = Pinned::to(core);
-                let urgent = rank(0, Rank::First(PRIORITY));
-                ready.wait();
-                if pinned.is_err() || urgent.is_err() {
-                    return Gaps::default();
-                }
-                watch(&end)
-            })
-        };
-        let threads = cores.iter().map(look).collect();
-        ready.wait();
-        Self { end, threads }
-    }
-
-    /// What the worst core was away.
-    pub(crate) fn end(mut self) -> Gaps {
-        self.end.store(true, Ordering::Relaxed);
-        let found = self.threads.drain(..).map(JoinHandle::join);
-        let found = found.map(Result::unwrap_or_default);
-        found.reduce(Gaps::worse).unwrap_or_default()
-    }
-}
-
-impl Drop for Lookers {
-    fn drop(&mut self) {
-        self.end.store(true, Ordering::Relaxed);
-    }
-}
-
-fn watch(end: &AtomicBool) -> Gaps {
-    let mut gaps = Gaps::default();
-    let own = this_thread();
-    let (mut waited, ran) = (waited_ns(own), ran_ns(own));
-    while !end.load(Ordering::Relaxed) {
-        let due = host::clock::now_ns() + EVERY.as_nanos() as u64;
-        std::thread::sleep(EVERY);
-        let now = host::clock::now_ns();
-        if now > due + LATE_NS {
-            let ready = waited_ns(own);
-            gaps.look(due, now, ready.saturating_sub(waited));
-            waited = ready;
+impl Default for Looker {
+    /// Of the calling thread.
+    fn default() -> Self {
+        let thread = this_thread();
+        Self {
+            thread,
+            waited: waited_ns(thread),
+            ran: ran_ns(thread),
+            gaps: Gaps::default(),
         }
     }
-    gaps.ran = Duration::from_nanos(ran_ns(own).saturating_sub(ran));
-    gaps
+}
+
+impl Look for Looker {
+    fn look(&mut self, due_ns: u64, now_ns: u64) {
+        if now_ns > due_ns + LATE_NS {
+            let ready = waited_ns(self.thread);
+            self.gaps
+                .look(due_ns, now_ns, ready.saturating_sub(self.waited));
+            self.waited = ready;
+        }
+    }
+
+    fn end(&mut self) {
+        self.gaps.ran = Duration::from_nanos(ran_ns(self.thread).saturating_sub(self.ran));
+    }
 }
 
 #[cfg(test)]

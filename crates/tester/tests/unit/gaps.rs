@@ -1,3 +1,7 @@
+use host::Pinned;
+use host::favour::{Rank, rank};
+use host::lookers::EVERY;
+
 use super::*;
 
 #[test]
@@ -31,9 +35,9 @@ fn no_more_is_ours_than_each_looker_ran() {
     assert_eq!(ran(3).worse(ran(2)).worse(ran(4)), ran(2));
     assert_eq!(ran(3).worse(Gaps::default()), ran(0));
     if needs::root("for a real-time priority") {
-        let lookers = Lookers::on(&host::allowed_cores().unwrap());
+        let lookers = Lookers::<Looker>::on(&host::allowed_cores().unwrap());
         std::thread::sleep(10 * EVERY);
-        assert!(lookers.end().ran > Duration::ZERO);
+        assert!(end(lookers).ran > Duration::ZERO);
     }
 }
 
@@ -46,7 +50,7 @@ fn a_core_at_work_does_not_stand_still() {
     let _alone = needs::cores();
     let cores = host::allowed_cores().unwrap();
     let last = cores.last().copied().unwrap();
-    let lookers = Lookers::on(&cores[cores.len() - 1..]);
+    let lookers = Lookers::<Looker>::on(&cores[cores.len() - 1..]);
     let busy = std::thread::spawn(move || {
         let _pinned = Pinned::to(last).unwrap();
         rank(0, Rank::First(3)).unwrap();
@@ -54,6 +58,6 @@ fn a_core_at_work_does_not_stand_still() {
         while host::clock::now_ns() < until {}
     });
     busy.join().unwrap();
-    let gaps = lookers.end();
+    let gaps = end(lookers);
     assert!(gaps.longest_ns < 10_000_000, "{gaps:?}");
 }

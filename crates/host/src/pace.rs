@@ -1,0 +1,85 @@
+//! How fast cores run: the time of a fixed piece of work, every two milliseconds.
+//!
+//! What runs on the other hardware thread of a core takes up to half of it. On a virtual machine
+//! that can be a stranger. The kernel counts none of it: nothing was stolen, and every thread ran
+//! all the time. The piece of work shows it, because it asks for as many instructions at once as a
+//! core has units for them.
+
+use std::hint::black_box;
+
+use crate::CoreId;
+use crate::clock::now_ns;
+use crate::lookers::{Look, Lookers};
+
+/// Steps of a piece of work: one to three microseconds.
+const STEPS: u32 = 700;
+/// Of the pieces of a core, this share took longest and does not count: an interrupt fell into
+/// them.
+const INTERRUPTED: f64 = 0.1;
+
+/// Watches some cores from its making on, as root; elsewhere it sees nothing.
+#[derive(Debug)]
+pub struct Watch(Lookers<Pieces>);
+
+impl Watch {
+    /// Watches `cores`.
+    pub fn on(cores: &[CoreId]) -> Self {
+        Self(Lookers::on(cores))
+    }
+
+    /// How long a piece of work took on each core, in their order, ns: the mean of those that no
+    /// interrupt fell into. `None` where none was timed.
+    pub fn end(self) -> Vec<Option<f64>> {
+        let cores = self.0.end().into_iter();
+        cores.map(|pieces| pieces?.mean()).collect()
+    }
+}
+
+/// How long each piece of work took on one core, ns.
+#[derive(Debug, Default)]
+struct Pieces(Vec<u64>);
+
+impl Look for Pieces {
+    fn look(&mut self, _due_ns: u64, _now_ns: u64) {
+        // The first piece fetches the instructions.
+        black_box(work(STEPS / 10));
+        let begun = now_ns();
+        black_box(work(STEPS));
+        self.0.push(now_ns() - begun);
+    }
+}
+
+impl Pieces {
+    fn mean(mut self) -> Option<f64> {
+        self.0.sort_unstable();
+        let interrupted = (self.0.len() as f64 * INTERRUPTED).ceil() as usize;
+        self.0.truncate(self.0.len().saturating_sub(interrupted));
+        let all: u64 = self.0.iter().sum();
+        (!self.0.is_empty()).then(|| all as f64 / self.0.len() as f64)
+    }
+}
+
+/// Six chains of shifts that do not wait for each other. They differ, so that no compiler makes one
+/// of them all.
+fn work(steps: u32) -> u64 {
+    let mut chains = black_box([1_u64, 2, 3, 4, 5, 6]);
+    for _ in 0..steps {
+        chains[0] ^= chains[0] << 13;
+        chains[1] ^= chains[1] >> 7;
+        chains[2] ^= chains[2] << 17;
+        chains[3] ^= chains[3] >> 5;
+        chains[4] ^= chains[4] << 11;
+        chains[5] ^= chains[5] >> 19;
+        chains[0] = chains[0].wrapping_add(0x9e37);
+        chains[1] = chains[1].wrapping_add(0x79b9);
+        chains[2] = chains[2].wrapping_sub(0x7f4a);
+        chains[3] = chains[3].wrapping_add(0x7c15);
+        chains[4] = chains[4].wrapping_sub(0xbf58);
+        chains[5] = chains[5].wrapping_add(0x476d);
+    }
+    chains.iter().fold(0, |all, chain| all ^ chain)
+}
+
+#[cfg(test)]
+#[path = "../tests/unit/pace.rs"]
+mod tests;
