@@ -1,15 +1,17 @@
 //! Whether the rounds behind a figure are evidence for it: which of them others disturbed, and how
 //! far they lie apart.
 //!
-//! Where most rounds were calm, a figure is of these alone.
+//! Where most rounds were calm, or many, a figure is of these alone.
 
 use serde::{Deserialize, Serialize};
 
 use crate::interval::median_interval;
 
-/// Figures of which most rounds were calm may lie apart by this factor.
+/// So many calm rounds are enough, however many were not.
+const ENOUGH: usize = 7;
+/// Figures of calm rounds may lie apart by this factor.
 const CALM_SPREAD: f64 = 1.5;
-/// And those of which most were not.
+/// And others.
 const DISTURBED_SPREAD: f64 = 1.1;
 
 /// Why there is no evidence for a figure.
@@ -37,7 +39,7 @@ pub struct Judged {
 pub fn judge(rounds: &[(f64, bool)], of: usize, seed: u64) -> Judged {
     let calm = |&(value, disturbed): &(f64, bool)| (!disturbed).then_some(value);
     let calm: Vec<f64> = rounds.iter().filter_map(calm).collect();
-    let (values, most, why) = if calm.len() * 2 > rounds.len() {
+    let (values, most, why) = if calm.len() * 2 > rounds.len() || calm.len() >= ENOUGH {
         (calm, CALM_SPREAD, Weak::Scattered)
     } else {
         let all = rounds.iter().map(|&(value, _)| value).collect();

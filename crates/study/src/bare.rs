@@ -7,9 +7,10 @@ use dut::case::SMALLEST;
 use dut::error::Error;
 use figures::{Estimate, Rounds, Weak, judge};
 use host::CoreId;
-use host::noise::Reading;
 use report::units::FramesPerSecond;
 use serde::{Deserialize, Serialize};
+
+use crate::observer::Observer;
 
 /// The rate of so many cores without a device, smallest frames.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,7 +50,11 @@ impl BareRounds {
     ///
     /// # Errors
     /// When it cannot be measured.
-    pub(crate) fn measure(&mut self, trial: Duration) -> Result<(), Error> {
+    pub(crate) fn measure(
+        &mut self,
+        trial: Duration,
+        observer: &mut Observer,
+    ) -> Result<(), Error> {
         let (bare, cores) = (&mut self.bare, &self.cores);
         self.rounds.round_in(0..=cores.len(), |index| {
             let range = if index < cores.len() {
@@ -58,12 +63,10 @@ impl BareRounds {
                 0..cores.len()
             };
             let own = cores.get(range.clone()).unwrap_or(cores);
-            let before = Reading::now(own);
-            let rate = bare.measure(range, SMALLEST, trial);
-            let noise = before.until(&Reading::now(own));
+            let (rate, seen) = observer.watch(own, || bare.measure(range, SMALLEST, trial));
             // After Ctrl-C it may fail in any way; the reason to name is the interrupt.
             host::cleanup::check()?;
-            Ok((rate?, noise.is_noisy()))
+            Ok((rate?, seen.slowed || seen.noise.is_noisy()))
         })
     }
 

@@ -7,6 +7,7 @@ use dut::kind::Kind;
 use dut::testpmd;
 use fib::TableOrganisation;
 use figures::Interval;
+use host::CoreId;
 use router::engine::EngineKind;
 use serde::Serialize;
 use tester::sizes::Family;
@@ -129,6 +130,15 @@ impl Subject {
             workers: self.workers,
             frame_bytes: SMALLEST,
             changes: self.changes,
+        }
+    }
+
+    /// Those of `cores` that are at work.
+    pub(crate) fn cores(self, cores: &[CoreId]) -> &[CoreId] {
+        match self.place {
+            Place::Beside(..) => cores.get(self.case().cores()).unwrap_or(cores),
+            // The device on the last, its generator on the first.
+            Place::Apart(_) | Place::Testpmd(_) => cores,
         }
     }
 }

@@ -16,6 +16,8 @@ use router::engine::EngineKind;
 /// 0.05 in the median, beside a program that computes on each core 0.46 and more. How often a thread
 /// is taken off its core says nothing: 91 times a second there, 138 times here.
 const MOST_MISSED: f64 = 0.3;
+/// How often what was disturbed is measured again.
+const AGAIN: usize = 6;
 /// Less is within what the readings take themselves, s.
 const UNTOLD: f64 = 0.001;
 
@@ -47,27 +49,36 @@ fn has_cores_to_itself(case: &Case) -> bool {
     case.changes == 0 && !with_workers.contains(&case.kind)
 }
 
-/// What `attempt` gives; again, once, when some of it was disturbed and there is time for what it
-/// took: then the attempt in which less was disturbed counts, whatever it gave.
+/// What `attempt` gives for `all`, and again for those that were disturbed, at most [`AGAIN`] times,
+/// while there is time for as long as the last attempt took. A calm attempt counts, and before the first
+/// calm one the first, whatever they gave.
 ///
 /// # Errors
 /// Those of `attempt`.
 pub(crate) fn calmer<E>(
-    mut attempt: impl FnMut() -> Result<Vec<(usize, Measured)>, E>,
-    has_time: impl FnOnce(Duration) -> bool,
+    all: &[usize],
+    mut attempt: impl FnMut(&[usize]) -> Result<Vec<(usize, Measured)>, E>,
+    mut has_time: impl FnMut(Duration) -> bool,
 ) -> Result<Vec<(usize, Measured)>, E> {
-    let disturbed = |of: &[(usize, Measured)]| {
-        let disturbed = of.iter().filter(|(_, measured)| measured.disturbed);
-        disturbed.count()
-    };
-    let begun = Instant::now();
-    let first = attempt()?;
-    if disturbed(&first) == 0 || !has_time(begun.elapsed()) {
-        return Ok(first);
+    let mut begun = Instant::now();
+    let mut measured = attempt(all)?;
+    for _ in 0..AGAIN {
+        let disturbed = measured.iter().filter(|(_, of)| of.disturbed);
+        let disturbed: Vec<usize> = disturbed.map(|&(index, _)| index).collect();
+        if disturbed.is_empty() || !has_time(begun.elapsed()) {
+            break;
+        }
+        begun = Instant::now();
+        for (index, again) in attempt(&disturbed)? {
+            let own = measured.iter_mut().find(|(other, _)| *other == index);
+            if let Some((_, own)) = own
+                && !again.disturbed
+            {
+                *own = again;
+            }
+        }
     }
-    let again = attempt()?;
-    let is_calmer = disturbed(&again) < disturbed(&first);
-    Ok(if is_calmer { again } else { first })
+    Ok(measured)
 }
 
 /// The rate of `settings` in each round, the mean of those measured in it, and whether one of them

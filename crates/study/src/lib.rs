@@ -18,6 +18,7 @@ mod matrix;
 pub mod measure;
 mod model;
 mod no_loss;
+mod observer;
 pub mod page;
 mod pictures;
 pub mod plan;

@@ -21,6 +21,7 @@ use crate::choice::Choice;
 use crate::evidence::{self, Measured};
 use crate::lock_price::LockPrice;
 use crate::no_loss::{Search, Searches};
+use crate::observer::Observer;
 use crate::plan::{Effort, Plan};
 use crate::result::{Method, SCHEMA, Study};
 use crate::route_changes::RouteChanges;
@@ -117,11 +118,13 @@ fn run(
     let search_time = effort.time.mul_f64(SEARCH_SHARE);
     let wanted = plan.searches(&abilities, search_time);
     let mut searches = Searches::new(&plan.cases, wanted, plan.pairs, search_time, seed);
+    let mut observer = Observer::default();
     let mut round = Round {
         plan: &plan,
         engines: &mut *engines,
         cores,
         progress: Progress::new(plan.measurements()),
+        observer: &mut observer,
         spent: Duration::ZERO,
     };
     for number in 0..plan.pairs {
@@ -130,7 +133,7 @@ fn run(
         }
         let measured = round.measure(number)?;
         if let Some(bare) = &mut bare {
-            bare.measure(plan.trial)?;
+            bare.measure(plan.trial, round.observer)?;
         }
         searches.after(number, round.engines, |index| {
             let own = measured.iter().find(|(case, _)| *case == index);
@@ -205,6 +208,7 @@ struct Round<'a> {
     engines: &'a mut [Box<dyn Device>],
     cores: &'a [CoreId],
     progress: Progress,
+    observer: &'a mut Observer,
     /// Time that rounds have taken until now.
     spent: Duration,
 }
@@ -217,18 +221,23 @@ impl Round<'_> {
         is_short && round >= ROUNDS_MIN && self.spent >= self.plan.time
     }
 
-    /// Every case that is due. What is compared and was disturbed is measured again, once, where
-    /// the time planned for the rounds until now allows; the attempt in which less was disturbed
-    /// counts, whatever it gave.
+    /// Every case that is due. What was disturbed is measured again, where the time planned for the
+    /// rounds until now allows.
     fn measure(&mut self, round: usize) -> Result<Vec<(usize, Measured)>, Error> {
         let rounds = (round + 1) as f64 / self.plan.pairs as f64;
         let planned = self.plan.time.mul_f64(rounds);
+        let groups = self.plan.groups(round);
+        let cases: usize = groups.iter().map(Vec::len).sum();
         let mut all = Vec::new();
-        for group in self.plan.groups(round) {
+        for group in groups {
             let (begun, spent) = (Instant::now(), self.spent);
+            let left = planned.saturating_sub(spent);
+            let share = group.len() as f64 / cases.max(1) as f64;
+            let until = begun + left.mul_f64(share);
             let measured = evidence::calmer(
-                || self.attempt(round, &group),
-                |took| spent + took * 2 <= planned,
+                &group,
+                |group| self.attempt(round, group, until),
+                |took| spent + begun.elapsed() + took <= planned,
             )?;
             self.spent += begun.elapsed();
             all.extend(measured);
@@ -236,7 +245,12 @@ impl Round<'_> {
         Ok(all)
     }
 
-    fn attempt(&mut self, round: usize, group: &[usize]) -> Result<Vec<(usize, Measured)>, Error> {
+    fn attempt(
+        &mut self,
+        round: usize,
+        group: &[usize],
+        until: Instant,
+    ) -> Result<Vec<(usize, Measured)>, Error> {
         let mut measured = Vec::with_capacity(group.len());
         for &index in group {
             host::cleanup::check()?;
@@ -246,15 +260,9 @@ impl Round<'_> {
                 .step(&format!("round {round} of {of}: {case}"));
             let engine = engine_of(self.engines, case)?;
             let own = self.cores.get(case.cores()).unwrap_or(self.cores);
-            let (before, begun) = (Reading::now(own), Instant::now());
-            let sample = engine.measure(case, self.plan.trial);
-            let noise = before.until(&Reading::now(own));
-            // After Ctrl-C an engine may fail in any way; the reason to name is the interrupt.
-            host::cleanup::check()?;
-            let sample = sample.map_err(|error| Error::from(format!("{case}: {error}")))?;
-            let seconds = begun.elapsed().as_secs_f64();
-            let disturbed = evidence::is_disturbed(case, &noise, seconds);
-            measured.push((index, Measured { sample, disturbed }));
+            let extent = (self.plan.trial, until);
+            let one = self.observer.measure(&mut **engine, case, own, extent)?;
+            measured.push((index, one));
         }
         Ok(measured)
     }

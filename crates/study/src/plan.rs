@@ -29,7 +29,7 @@ const TRIAL_MIN: Duration = Duration::from_millis(10);
 const TRIAL_MAX: Duration = Duration::from_millis(200);
 
 /// Share of the time that is kept for measuring again what others disturbed.
-const RESERVE: f64 = 0.15;
+const RESERVE: f64 = 0.4;
 
 /// The cases and how they are measured.
 pub(crate) struct Plan {

@@ -9,6 +9,22 @@ fn where_most_rounds_are_calm_the_others_do_not_count() {
 }
 
 #[test]
+fn many_calm_rounds_are_enough() {
+    let rounds = |calm: usize| -> Vec<(f64, bool)> {
+        let place = |place| {
+            if place < calm {
+                (1.0, false)
+            } else {
+                (0.5, true)
+            }
+        };
+        (0..20).map(place).collect()
+    };
+    assert_eq!(judge(&rounds(7), 20, 1).values, [1.0; 7]);
+    assert_eq!(judge(&rounds(6), 20, 1).values.len(), 20);
+}
+
+#[test]
 fn rounds_that_lie_apart_are_no_evidence_and_disturbed_ones_must_be_closer() {
     let weak = |values: &[f64], disturbed| {
         let rounds: Vec<(f64, bool)> = values.iter().map(|&value| (value, disturbed)).collect();

@@ -9,6 +9,7 @@ fn bound(must: Option<Limit>, goal: Option<Limit>, median: f64) -> Bound {
         },
         median,
         interval: None,
+        rounds: None,
     }
 }
 

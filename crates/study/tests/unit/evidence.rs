@@ -62,35 +62,43 @@ fn ratios_are_of_a_round_with_its_disturbances() {
     );
 }
 
-/// What attempts give, one after the other: rates, and whether they were disturbed.
-fn attempts(attempts: &[[(f64, bool); 2]], has_time: bool) -> Vec<f64> {
+/// What attempts at two cases give, one after the other: rates, and whether they were disturbed; there
+/// is time for so many more than the first.
+fn attempts(attempts: &[&[(usize, f64, bool)]], mut more: usize) -> Vec<f64> {
     let mut left = attempts.iter();
-    let attempt = || -> Result<Vec<(usize, Measured)>, ()> {
+    let attempt = |of: &[usize]| -> Result<Vec<(usize, Measured)>, ()> {
         let one = left.next().ok_or(())?;
-        let measured = one.map(|(frames_per_second, disturbed)| Measured {
-            sample: Sample {
+        assert!(one.iter().map(|&(index, ..)| index).eq(of.iter().copied()));
+        let measured = one.iter().map(|&(index, frames_per_second, disturbed)| {
+            let sample = Sample {
                 frames_per_second,
                 changes_per_second: 0.0,
-            },
-            disturbed,
+            };
+            (index, Measured { sample, disturbed })
         });
-        Ok((0..).zip(measured).collect())
+        Ok(measured.collect())
     };
-    let all = calmer(attempt, |_| has_time).expect("no more attempts than there are");
+    let has_time = |_| more.checked_sub(1).map(|less| more = less).is_some();
+    let all = calmer(&[4, 7], attempt, has_time).expect("no more attempts than there are");
     all.iter().map(|(_, of)| of.frames_per_second).collect()
 }
 
 #[test]
-fn what_others_disturbed_is_measured_again_and_the_calmer_attempt_counts() {
-    let calm = [(2.0, false), (2.0, false)];
-    let disturbed = [(3.0, false), (9.0, true)];
-    assert_eq!(attempts(&[disturbed, calm], true), [2.0, 2.0]);
+fn what_others_disturbed_is_measured_again_and_a_calm_attempt_counts() {
+    let disturbed: &[_] = &[(4, 3.0, false), (7, 9.0, true)];
+    let calm: &[_] = &[(7, 2.0, false)];
+    let again: &[_] = &[(7, 8.0, true)];
+    assert_eq!(attempts(&[disturbed, calm], 9), [3.0, 2.0]);
+    assert_eq!(attempts(&[disturbed], 0), [3.0, 9.0], "there is no time");
     assert_eq!(
-        attempts(&[disturbed], false),
+        attempts(&[disturbed, again], 1),
         [3.0, 9.0],
-        "there is no time"
+        "the first counts"
     );
-    assert_eq!(attempts(&[calm], true), [2.0, 2.0], "there is no need");
-    let worse = [(8.0, true), (8.0, true)];
-    assert_eq!(attempts(&[disturbed, worse], true), [3.0, 9.0]);
+    assert_eq!(attempts(&[disturbed, again, calm], 2), [3.0, 2.0]);
+    let none: &[_] = &[(4, 3.0, false), (7, 2.0, false)];
+    assert_eq!(attempts(&[none], 9), [3.0, 2.0], "there is no need");
+    let mut all = vec![disturbed];
+    all.extend([again; AGAIN]);
+    assert_eq!(attempts(&all, 99), [3.0, 9.0], "some cores are never calm");
 }

@@ -1,7 +1,8 @@
 //! What forwarding must hold: ratios and figures of one run beside their bounds.
 //!
 //! Everything is measured once in each of interleaved rounds, on the devices that the study
-//! measures; a ratio is taken within a round and shown with the interval of its median. Engines in
+//! measures; a ratio is taken within a round and shown with the interval of its median. What others
+//! disturbed is measured again at the end of its round, and calm rounds count where there are enough. Engines in
 //! the kernel share each core with generator and sink. `af-xdp` and its peer `testpmd` have the
 //! last core to themselves, on cables of one queue, and the generator sends from the first core
 //! more than they can take. Transfers between hosts follow when these are gone.
@@ -9,30 +10,30 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dut::case::Sample;
 use dut::device::{Device, Setting};
 use dut::error::Error;
 use dut::kind::Kind;
 use dut::{memory, routes, testpmd};
 use fib::TableOrganisation;
-use figures::{Estimate, Interval, Rounds};
-use host::Environment;
+use figures::{Estimate, Interval, Random, Rounds, judge};
+use host::{CoreId, Environment};
 use report::{Document, Progress, Table};
 use serde::Serialize;
 
 use crate::choice::Choice;
 use crate::claims::{Limit, Place, SHARED, Subject, Target, claims};
+use crate::evidence::{self, Measured};
 use crate::transfers::plan::{self, Extent, Pace};
 use crate::transfers::{self, Transfers};
 
+mod rounds;
+
+use rounds::{Effort, QUICK_ROUNDS, in_rounds, serving};
+
 /// Name and version of the JSON form.
-const SCHEMA: &str = "corelane-study-bounds/2";
-/// How often everything is measured.
-const ROUNDS: usize = 11;
-/// The same where an order is enough.
-const QUICK_ROUNDS: usize = 5;
-/// Length of a trial.
-const TRIAL: Duration = Duration::from_millis(700);
+const SCHEMA: &str = "corelane-study-bounds/3";
+/// How often transfers are made.
+const TRANSFERS: usize = 11;
 /// Length of a transfer, its warm-up included.
 const TRANSFER: Duration = Duration::from_millis(250);
 /// How long a device may take until its first frame arrives.
@@ -66,6 +67,8 @@ pub struct Bounds {
 struct Rates {
     what: String,
     frames_per_second: Vec<f64>,
+    /// Whether others disturbed each.
+    disturbed: Vec<bool>,
 }
 
 /// A figure beside its bounds.
@@ -76,6 +79,17 @@ struct Bound {
     target: Target,
     median: f64,
     interval: Option<Interval>,
+    /// The rounds of a ratio; `None` of what is measured otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rounds: Option<RoundsOf>,
+}
+
+/// How many rounds a ratio was measured in, and in how many of them nobody disturbed it.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct RoundsOf {
+    all: usize,
+    calm: usize,
 }
 
 impl From<(Target, Estimate)> for Bound {
@@ -84,6 +98,7 @@ impl From<(Target, Estimate)> for Bound {
             target,
             median: estimate.value,
             interval: Some(estimate.interval),
+            rounds: None,
         }
     }
 }
@@ -150,30 +165,27 @@ pub fn measure(
             devices.push((subject.place, device));
         }
     }
-    let rounds = if quick { QUICK_ROUNDS } else { ROUNDS };
-    let trial = time.map_or(TRIAL, |time| time / (rounds * subjects.len().max(1)) as u32);
-    let mut measured: Rounds<Sample> = Rounds::new(subjects.len(), seed);
-    let mut progress = Progress::new(rounds * subjects.len());
-    measured.run(rounds, |index| {
-        host::cleanup::check()?;
-        let subject = subjects[index];
-        progress.step(&subject.place.name());
-        let device = serving(&mut devices, subject.place).ok_or("a subject without device")?;
-        device.measure(&subject.case(), trial)
-    })?;
-    drop(progress);
+    let effort = Effort::within(subjects.len(), quick, time);
+    let measured = in_rounds(&subjects, &mut devices, &choice.cores, effort, seed)?;
     // Their threads would take the cores from what follows.
     drop(devices);
-    let rate = |sample: &Sample| sample.frames_per_second;
     let index = |subject| subjects.iter().position(|other| *other == subject);
     let mut bounds: Vec<Bound> = claims
         .into_iter()
         .filter_map(|claim| {
-            let mut ratios = measured.ratios(index(claim.ours)?, index(claim.other)?, rate);
+            let ratios = evidence::ratios(&measured, &[index(claim.ours)?], &[index(claim.other)?]);
+            let calm = ratios.iter().filter(|&&(_, disturbed)| !disturbed).count();
+            let mut counted = judge(&ratios, effort.rounds, seed).values;
             if claim.lost {
-                ratios = ratios.iter().map(|kept| 1.0 - kept).collect();
+                counted = counted.iter().map(|kept| 1.0 - kept).collect();
             }
-            Some((claim.target, Estimate::of(&ratios, seed)).into())
+            Some(Bound {
+                rounds: Some(RoundsOf {
+                    all: ratios.len(),
+                    calm,
+                }),
+                ..Bound::from((claim.target, Estimate::of(&counted, seed)))
+            })
         })
         .collect();
     if choice
@@ -199,7 +211,8 @@ pub fn measure(
                 "{}, workers: {workers}, route changes/s: {changes}",
                 place.name()
             ),
-            frames_per_second: measured.values(index, rate),
+            frames_per_second: measured.values(index, |one| one.frames_per_second),
+            disturbed: measured.of(index).map(|one| one.disturbed).collect(),
         }
     });
     Ok(Bounds {
@@ -222,23 +235,13 @@ fn transfer(
     let (extent, rounds) = if quick {
         (Extent::Some, QUICK_ROUNDS)
     } else {
-        (Extent::All, ROUNDS)
+        (Extent::All, TRANSFERS)
     };
     let cases = plan::cases(extent);
     let transfers = cases.len() * choice.engines.len();
     let time = time.unwrap_or(TRANSFER * (transfers * rounds) as u32);
     let pace = Pace::within(time, rounds, transfers);
     transfers::measure::measure(&choice.engines, &cases, &choice.cores, pace, seed)
-}
-
-/// The opened device of a place; one without a network has all tables.
-fn serving(devices: &mut [(Place, Box<dyn Device>)], place: Place) -> Option<&mut dyn Device> {
-    let same = |other: Place| {
-        let both = [other.kind(), place.kind()];
-        other == place || both.iter().all(|kind| matches!(kind, Kind::Memory(_)))
-    };
-    let found = devices.iter_mut().find(|(other, _)| same(*other))?;
-    Some(&mut *found.1)
 }
 
 /// Waits until a device that has just been opened forwards.
@@ -266,6 +269,7 @@ fn tables(setting: &Setting) -> Result<[Bound; 2], Error> {
         },
         median,
         interval: None,
+        rounds: None,
     };
     Ok([
         most("building both tables, shared, s", seconds, 1.5, 0.3),
@@ -283,7 +287,7 @@ impl Bounds {
     pub fn document(&self) -> Document {
         let mut table = Table::new("Ratios within a round, and figures")
             .texts(["what"])
-            .numbers(["must", "goal", "median", "interval"])
+            .numbers(["must", "goal", "median", "interval", "calm rounds"])
             .texts([""]);
         for bound in &self.bounds {
             let limit = |limit: Option<Limit>| limit.map_or(String::new(), Limit::in_words);
@@ -296,6 +300,9 @@ impl Bounds {
                 interval.map_or(String::new(), |of| {
                     format!("{:.3} to {:.3}", of.low, of.high)
                 }),
+                bound.rounds.as_ref().map_or(String::new(), |rounds| {
+                    format!("{} of {}", rounds.calm, rounds.all)
+                }),
                 bound.word().to_owned(),
             ]);
         }
@@ -305,9 +312,13 @@ impl Bounds {
         for Rates {
             what,
             frames_per_second,
+            disturbed,
         } in &self.rates
         {
-            let median = figures::median(frames_per_second) / 1e6;
+            let rounds = frames_per_second.iter().copied();
+            let rounds: Vec<(f64, bool)> = rounds.zip(disturbed.iter().copied()).collect();
+            let counted = judge(&rounds, rounds.len(), 0).values;
+            let median = figures::median(&counted) / 1e6;
             rates.push([what.clone(), format!("{median:.3}")]);
         }
         let verdict = if self.all_hold() {
@@ -326,5 +337,5 @@ impl Bounds {
 }
 
 #[cfg(test)]
-#[path = "../tests/unit/bounds.rs"]
+#[path = "../../tests/unit/bounds.rs"]
 mod tests;
