@@ -13,8 +13,9 @@
 //! - steer: file: `bpf/steer.bpf.c`; what it does: gives frames to `AF_XDP` sockets, the rest to
 //!   the kernel; Rust side: [`steer::Steer`]
 //!
-//! The objects are built by `make bpf` and committed, so users need no clang. Crate [`bpf`] loads
-//! them; its front page says who owns their memory.
+//! The objects are built by `make bpf` and committed, so users need no clang. They are packed
+//! when the library is compiled, and unpacked before they are loaded. Crate [`bpf`] loads them; its
+//! front page says who owns their memory.
 //!
 //! # What it cannot do
 //! What [`bpf`] cannot: it needs Linux 6.0 or later, `CAP_BPF`, `CAP_NET_ADMIN` and `CAP_PERFMON`
@@ -23,6 +24,7 @@
 pub mod error;
 pub mod forward;
 pub mod generate;
+mod packed;
 pub mod sink;
 pub mod steer;
 

@@ -12,11 +12,12 @@
 
 use bpf::attach::{Attachment, Mode, Request};
 use bpf::map::{Map, MappedArray, Plain};
-use bpf::program::{Loader, Program};
+use bpf::program::Program;
 
+use crate::packed::{Packed, packed};
 use crate::{Error, Result};
 
-const OBJECT: &[u8] = include_bytes!("../bpf/built/sink.bpf.o");
+const OBJECT: Packed = packed!("sink");
 const SUB_BITS: u32 = 7;
 const BUCKETS: usize = (64 - SUB_BITS as usize + 1) << SUB_BITS;
 
@@ -214,7 +215,8 @@ impl Sink {
                          2^26 together";
             return Err(Error::value("streams × window of the sink", value, remedy));
         }
-        let loaded = Loader::new(OBJECT)?
+        let loaded = OBJECT
+            .loader()?
             .constant("CHECK", u64::from(checks.signature))
             .constant("SEQUENCE", u64::from(checks.sequence))
             .constant("LATENCY", u64::from(checks.latency))

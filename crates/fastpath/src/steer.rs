@@ -14,11 +14,12 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use bpf::attach::{Attachment, Mode, Request};
 use bpf::map::Map;
-use bpf::program::{Loader, Program};
+use bpf::program::Program;
 
 use crate::Result;
+use crate::packed::{Packed, packed};
 
-const OBJECT: &[u8] = include_bytes!("../bpf/built/steer.bpf.o");
+const OBJECT: Packed = packed!("steer");
 
 /// What a steerer has done on all CPUs since it was loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,7 +50,7 @@ impl Steer {
         let station = station.map_or(0, |mac| {
             u64::from_le_bytes([mac[0], mac[1], mac[2], mac[3], mac[4], mac[5], 0, 0])
         });
-        let loaded = Loader::new(OBJECT)?.constant("STATION", station).load()?;
+        let loaded = OBJECT.loader()?.constant("STATION", station).load()?;
         let program = loaded.program("steer")?;
         Ok(Self {
             attachment: Attachment::new(&program, interface, request)?,

@@ -217,7 +217,7 @@ impl Forwarder {
             maps.extend(kept.iter().map(|&name| (name, shows.maps[name].clone())));
         }
         let load = self.load_for(0, Mode::Native, Teller::Nobody);
-        let loader = load.loader(CAPTURED, &maps)?;
+        let loader = load.loader(&CAPTURED.bytes(), &maps)?;
         let made = shape(loader, &purpose, None, self.cpus)?.maps()?;
         for name in MAPS {
             if !maps.contains_key(name) {

@@ -98,12 +98,13 @@ use tags::{Teller, Tellers};
 use vouch::Vouch;
 
 use crate::Result;
+use crate::packed::{Packed, packed};
 
-const OBJECT: &[u8] = include_bytes!("../../bpf/built/forward.bpf.o");
+const OBJECT: Packed = packed!("forward");
 /// Where the kernel describes itself, if it does.
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
-const SEGMENT: &[u8] = include_bytes!("../../bpf/built/segment.bpf.o");
-const TAKE: &[u8] = include_bytes!("../../bpf/built/take.bpf.o");
+const SEGMENT: Packed = packed!("segment");
+const TAKE: Packed = packed!("take");
 /// The names of programs that forwarders have at tc.
 pub const PROGRAMS_AT_TC: [&str; 2] = ["segment", "take"];
 /// Maps that every port's program shares.
@@ -171,12 +172,14 @@ impl Load {
     /// The program of a port that forwards, or gives to sockets what can be forwarded.
     fn load(&self, maps: &HashMap<&'static str, Map>) -> bpf::Result<Program> {
         if self.mode == Mode::Tc {
-            let loader = Loader::new(SEGMENT)?.constant("PORT", self.port as u64);
+            let loader = SEGMENT.loader()?.constant("PORT", self.port as u64);
             let loader = loader.value_size("own4", OWN_BYTES)?;
             let loader = self.capacity.shape(shared(loader, maps), self.cpus)?;
             return loader.load()?.program("segment");
         }
-        self.loader(OBJECT, maps)?.load()?.program("forward")
+        self.loader(&OBJECT.bytes(), maps)?
+            .load()?
+            .program("forward")
     }
 
     /// For the forwarder's object, or one that is compiled from the same source.
@@ -207,7 +210,8 @@ impl Load {
 
     /// The program at tc in front of packet sockets.
     fn load_take(&self, longest: u16, maps: &HashMap<&'static str, Map>) -> bpf::Result<Loaded> {
-        let loader = Loader::new(TAKE)?
+        let loader = TAKE
+            .loader()?
             .constant("PORT", self.port as u64)
             .constant("LONGEST", u64::from(longest));
         self.capacity.shape(shared(loader, maps), self.cpus)?.load()
@@ -304,7 +308,7 @@ impl Forwarder {
             mode: Mode::Native,
             teller: Teller::Nobody,
         }
-        .loader(OBJECT, &HashMap::new())?
+        .loader(&OBJECT.bytes(), &HashMap::new())?
         .maps()?;
         let mut maps = HashMap::new();
         for name in SHARED {

@@ -16,8 +16,9 @@ use bpf::program::Loader;
 
 use super::shared;
 use crate::Result;
+use crate::packed::{Packed, packed};
 
-const OBJECT: &[u8] = include_bytes!("../../bpf/built/refused.bpf.o");
+const OBJECT: Packed = packed!("refused");
 /// Tracepoints with the programs for them, and how many arguments these expect.
 const TRACEPOINTS: [(&str, &str, usize); 2] = [
     ("xdp_devmap_xmit", "refused", 5),
@@ -70,7 +71,8 @@ fn loader(types: Option<&Btf>) -> Result<Option<Loader>> {
         return Ok(None);
     };
     let place = |offset: i16| u64::from(offset.unsigned_abs());
-    let loader = Loader::new(OBJECT)?
+    let loader = OBJECT
+        .loader()?
         .constant("NAMESPACE", namespace.ino())
         .constant("IFINDEX", place(ifindex))
         .constant("NET", place(net))

@@ -120,7 +120,7 @@ impl Forwarder {
         let mut maps = self.maps.clone();
         maps.retain(|name, _| !OWN.contains(name));
         let load = self.load_for(0, Mode::Native, Teller::Nobody);
-        let made = load.loader(OBJECT, &maps)?.maps()?;
+        let made = load.loader(&OBJECT.bytes(), &maps)?.maps()?;
         for name in OWN {
             maps.insert(name, made.map(name)?);
         }

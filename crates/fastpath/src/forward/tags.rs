@@ -20,8 +20,9 @@ use bpf::map::Map;
 use bpf::program::Loader;
 
 use crate::Result;
+use crate::packed::{Packed, packed};
 
-const OBJECT: &[u8] = include_bytes!("../../bpf/built/arrive.bpf.o");
+const OBJECT: Packed = packed!("arrive");
 const TRACEPOINT: &str = "netif_receive_skb";
 const FUNCTION: &str = "bpf_xdp_metadata_rx_vlan_tag";
 /// `ask_driver` of the C source.
@@ -96,7 +97,8 @@ impl Tellers {
                 None => Teller::Nobody,
             });
         };
-        let loader = Loader::new(OBJECT)?
+        let loader = OBJECT
+            .loader()?
             .constant("TAG", tag)
             .constant("PROTOCOL", protocol)
             .share("arrived", arrived.clone());

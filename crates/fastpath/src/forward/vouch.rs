@@ -11,13 +11,14 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use bpf::map::Map;
-use bpf::program::{Loader, Program};
+use bpf::program::Program;
 
 use super::port::{FOR_EVER, PORT_WORDS};
 use super::{Forwarder, counters, shared};
 use crate::Result;
+use crate::packed::{Packed, packed};
 
-const OBJECT: &[u8] = include_bytes!("../../bpf/built/vouch.bpf.o");
+const OBJECT: Packed = packed!("vouch");
 /// The shortest frame that a program can be run on by hand (`ETH_HLEN`), in bytes.
 const SHORTEST: usize = 14;
 
@@ -31,7 +32,7 @@ pub(super) struct Vouch {
 impl Vouch {
     /// Loads it for these maps.
     pub(super) fn load(maps: &HashMap<&'static str, Map>) -> Result<Self> {
-        let loader = shared(Loader::new(OBJECT)?, maps);
+        let loader = shared(OBJECT.loader()?, maps);
         Ok(Self {
             program: loader.load()?.program("vouch")?,
             tick: tick(),

@@ -35,16 +35,17 @@ use std::sync::OnceLock;
 
 use bpf::attach::{Attachment, Request};
 use bpf::map::{Map, MappedArray};
-use bpf::program::{Loader, Program};
+use bpf::program::Program;
 use bpf::sys;
 pub use frames::{DESTINATIONS_MAX, Destinations, Frames, LENGTH_MAX};
 use resident::Resident;
 pub use signature::{SIGNATURE_LENGTH, SIGNATURE_MAGIC, Signature};
 use timetable::State;
 
+use crate::packed::{Packed, packed};
 use crate::{Error, Result};
 
-const OBJECT: &[u8] = include_bytes!("../../bpf/built/generate.bpf.o");
+const OBJECT: Packed = packed!("generate");
 
 /// Most frames that the kernel handles at once (`TEST_XDP_MAX_BATCH`).
 pub const BATCH_MAX: u32 = 256;
@@ -108,7 +109,8 @@ impl Generator {
         let frames = kinds[0];
         let count = frames.destinations.len() * kinds.len();
         let longest = frames.lengths.iter().copied().max().unwrap_or(LENGTH_MAX);
-        let loaded = Loader::new(OBJECT)?
+        let loaded = OBJECT
+            .loader()?
             .constant("IPV6", u64::from(frames.source.is_ipv6()))
             .constant("VLAN", u64::from(frames.vlan.is_some()))
             .constant("DESTINATIONS", count as u64)

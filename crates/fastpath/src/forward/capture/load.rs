@@ -11,9 +11,10 @@ use super::wanted::{Purpose, Wanted, bits};
 use super::{RING_BYTES, samples, shown};
 use crate::Result;
 use crate::forward::{Load, OWN_BYTES, Reason, shared};
+use crate::packed::{Packed, packed};
 
-pub(super) const CAPTURED: &[u8] = include_bytes!("../../../bpf/built/captured.bpf.o");
-const CAPTURED_SEGMENT: &[u8] = include_bytes!("../../../bpf/built/captured_segment.bpf.o");
+pub(super) const CAPTURED: Packed = packed!("captured");
+const CAPTURED_SEGMENT: Packed = packed!("captured_segment");
 /// `passes_filter` of the C source.
 const STAND_IN: i32 = 0x6669_6c74;
 /// The smallest ring: nobody reads it.
@@ -40,11 +41,13 @@ impl Load {
     ) -> bpf::Result<Program> {
         let at_tc = self.mode == Mode::Tc;
         let loader = if at_tc {
-            let loader = Loader::new(CAPTURED_SEGMENT)?.constant("PORT", self.port as u64);
+            let loader = CAPTURED_SEGMENT
+                .loader()?
+                .constant("PORT", self.port as u64);
             let loader = loader.value_size("own4", OWN_BYTES)?;
             self.capacity.shape(shared(loader, maps), self.cpus)?
         } else {
-            self.loader(CAPTURED, maps)?
+            self.loader(&CAPTURED.bytes(), maps)?
         };
         let bytes = in_kernel.then(|| self.filtered_bytes());
         let loader = shape(loader, purpose, bytes, self.cpus)?;
