@@ -118,8 +118,9 @@ soak:
 	cargo test --release --locked -p corelane --test main -- --test-threads 1 --nocapture router::storms router::soak
 
 # One take-over after another under traffic, every tenth new process killed: no frame is lost, and the
-# counters go on. Needs root; minutes. make bench-takeover COUNT=1000
+# counters go on. Needs root; minutes. make bench-takeover COUNT=1000 ENGINE=xdp
 bench-takeover: export CORELANE_TAKE_OVERS = $(or $(COUNT),1000)
+bench-takeover: export CORELANE_TAKE_OVER_ENGINE = $(or $(ENGINE),xdp)
 bench-takeover:
 	@scripts/setup test
 	cargo test --release --locked -p corelane --test main -- --test-threads 1 --nocapture router::take_overs

@@ -68,7 +68,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "LIST")]
     punt_limits: Option<PuntLimits>,
     /// Take the ports of the running router of this name over, without a lost frame; it ends then.
-    /// Engines xdp, xdp-kernel-fib, tc and auto
+    /// Engines xdp, xdp-kernel-fib, tc, auto and af-xdp
     #[arg(long, conflicts_with = "remove_left")]
     take_over: bool,
     /// Only remove what a killed router has left at tc of its ports, before Linux 6.6: filters that do
@@ -131,7 +131,8 @@ fn open(
     before: &mut Before,
 ) -> Result<Box<dyn Engine>, Box<dyn std::error::Error + Send + Sync>> {
     let (kind, require, capacity) = (config.engine, config.require, config.capacity());
-    let elsewhere = |ports: &[_]| engine::open_elsewhere(kind, ports, require, capacity);
+    let sockets = config.sockets();
+    let elsewhere = |ports: &[_]| engine::open_elsewhere(kind, ports, require, sockets, capacity);
     match before {
         Before::Running(taking) => return Ok(elsewhere(&taking.ports(&config.ports)?)?),
         Before::Ended(kept) => {
@@ -146,7 +147,6 @@ fn open(
         }
         Before::Nobody => {}
     }
-    let sockets = config.sockets();
     Ok(engine::open(
         kind,
         &config.ports,

@@ -57,6 +57,17 @@ pub trait Port: Send {
         None
     }
 
+    /// What another process needs to go on in its place; nothing when none can.
+    ///
+    /// # Errors
+    /// When it cannot just now.
+    fn handed(&self) -> io::Result<Vec<xsk::Handed>> {
+        Ok(Vec::new())
+    }
+
+    /// It goes on with what another process has left ([`Port::handed`]).
+    fn go_on(&mut self) {}
+
     /// Frames that the outside had for this port and lost before a burst took them, since it was
     /// opened.
     fn missed(&mut self) -> u64 {

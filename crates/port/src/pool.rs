@@ -21,7 +21,9 @@
 //! sets.
 
 mod pieces;
+mod shared;
 
+use std::fs::File;
 use std::io;
 
 use memmap2::{Advice, MmapOptions, MmapRaw};
@@ -154,6 +156,8 @@ impl Layout {
 pub struct Pool {
     /// The buffers, and a line of slack behind the last for [`Pool::line`].
     memory: MmapRaw,
+    /// The same memory, when another process can have it.
+    file: Option<File>,
     layout: Layout,
     free: Vec<u32>,
     /// By buffer, for frames of several.
@@ -168,18 +172,11 @@ impl Pool {
     /// # Errors
     /// [`PortError::Memory`] when the kernel has none or the layout has no room for a frame.
     pub fn new(layout: Layout) -> Result<Self, PortError> {
-        let mapped = layout.buffers as usize * layout.stride as usize + LINE;
+        let mapped = Self::bytes_of(layout)?;
         let refuse = |source| PortError::Memory {
             bytes: mapped,
             source,
         };
-        // A frame's start and length are 16-bit.
-        if layout.buffers == 0
-            || layout.stride > u32::from(u16::MAX)
-            || layout.stride <= u32::from(layout.headroom)
-        {
-            return Err(refuse(io::Error::from(io::ErrorKind::InvalidInput)));
-        }
         let memory = MmapOptions::new().len(mapped).map_anon().map_err(refuse)?;
         // Miri knows no huge pages; a refusal only costs speed.
         #[cfg(not(miri))]
@@ -187,11 +184,26 @@ impl Pool {
         let free = (0..layout.buffers).rev().collect();
         Ok(Self {
             memory: memory.into(),
+            file: None,
             layout,
             free,
             links: vec![Link::NONE; layout.buffers as usize].into(),
             scattered: 0,
         })
+    }
+
+    /// Bytes of the memory and its slack.
+    fn bytes_of(layout: Layout) -> Result<usize, PortError> {
+        let bytes = layout.buffers as usize * layout.stride as usize + LINE;
+        // A frame's start and length are 16-bit.
+        if layout.buffers == 0
+            || layout.stride > u32::from(u16::MAX)
+            || layout.stride <= u32::from(layout.headroom)
+        {
+            let source = io::Error::from(io::ErrorKind::InvalidInput);
+            return Err(PortError::Memory { bytes, source });
+        }
+        Ok(bytes)
     }
 
     /// How it is cut.

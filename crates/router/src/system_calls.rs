@@ -28,7 +28,7 @@ macro_rules! calls {
 /// What a router needs from its first instruction to its end, with any engine.
 pub const ALLOWED: &[Call] = calls! {
     // Memory.
-    SYS_brk SYS_madvise SYS_membarrier SYS_mlock SYS_mmap SYS_mprotect SYS_mremap SYS_munlock
+    SYS_brk SYS_ftruncate SYS_madvise SYS_membarrier SYS_memfd_create SYS_mlock SYS_mmap SYS_mprotect SYS_mremap SYS_munlock
     SYS_munmap
     // Threads, signals, time, the end.
     SYS_clock_getres SYS_clock_gettime SYS_clock_nanosleep SYS_clone SYS_clone3 SYS_exit

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use bpf::attach::Mode;
 use fastpath::forward::{Capacity, Forwarder, Lookup, Place};
 use host::offload::Offload;
-use router::take_over::{Channel, Given, Held, Offer, Wanted};
+use router::take_over::{Channel, Given, Held, Offer, Wanted, Workers, WorkersWanted};
 use serde_json::Value;
 
 use super::lab::{Lab, Router, is_root, text, wait_for};
@@ -38,6 +38,14 @@ pub(super) fn lab() -> Lab {
 
 /// Sends numbered frames during `events`; says how many, after each has arrived once.
 pub(super) fn all_arrive(lab: &Lab, events: impl FnOnce()) -> u64 {
+    let (sent, lost) = stream(lab, events);
+    assert!(lost.is_empty(), "of {sent} frames lost: {lost:?}");
+    sent
+}
+
+/// Sends numbered frames during `events`, of which none arrives twice; says how many, and the numbers
+/// of those that were lost.
+pub(super) fn stream(lab: &Lab, events: impl FnOnce()) -> (u64, Vec<u64>) {
     let wires = Wires::open(lab);
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -79,9 +87,8 @@ pub(super) fn all_arrive(lab: &Lab, events: impl FnOnce()) -> u64 {
         if let Err(panic) = outcome {
             std::panic::resume_unwind(panic);
         }
-        let lost: Vec<_> = (0..sent).filter(|one| !arrived.contains(one)).collect();
-        assert!(lost.is_empty(), "of {sent} frames lost: {lost:?}");
-        sent + 1
+        let lost = (0..sent).filter(|one| !arrived.contains(one));
+        (sent + 1, lost.collect())
     })
 }
 
@@ -132,6 +139,8 @@ fn no_frame_is_lost_and_counts_go_on() {
         &["--engine", "xdp-kernel-fib"],
         &["--engine", "tc"],
         &["--engine", "auto"],
+        &["--engine", "af-xdp"],
+        &["--engine", "af-xdp", "--long-frames"],
     ] {
         let mut old = start(&lab, engine);
         let before = counted(&old);
@@ -162,11 +171,11 @@ fn no_frame_is_lost_and_counts_go_on() {
 }
 
 /// A process that wants to take over, to be killed.
-pub(super) fn one_more(lab: &Lab) -> Child {
+pub(super) fn one_more(lab: &Lab, engine: &str) -> Child {
     let file = lab.path("few-routes.toml");
     let mut command = lab.r.command(env!("CARGO_BIN_EXE_corelane"));
     command.arg("run").arg(file).arg("--take-over");
-    command.args(["--engine", "xdp", "--run-directory"]);
+    command.args(["--engine", engine, "--run-directory"]);
     command.arg(lab.directory.path());
     let command = command.stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().unwrap()
@@ -182,7 +191,7 @@ fn a_new_process_that_is_killed_costs_nothing() {
     let before = old.forwarded();
     let sent = all_arrive(&lab, || {
         for turn in 0..12 {
-            let mut child = one_more(&lab);
+            let mut child = one_more(&lab, "xdp");
             thread::sleep(Duration::from_millis(turn * 15));
             child.kill().unwrap();
             child.wait().unwrap();
@@ -204,19 +213,24 @@ struct Played {
 }
 
 impl Played {
-    fn ask(lab: &Lab) -> Self {
+    fn ask(lab: &Lab, engine: &str) -> Self {
         let mut stream = UnixStream::connect(lab.path("default.sock")).unwrap();
         writeln!(stream, "take-over 1").unwrap();
         let mut channel = Channel::new(stream).unwrap();
         let (offer, _) = channel.hear::<Offer>(PATIENCE).unwrap();
-        assert_eq!(offer.engine, "xdp");
+        assert_eq!(offer.engine, engine);
         let capacity = Capacity {
             main_v4: 4096,
             main_v6: 4096,
             ..Capacity::default()
         };
         let make = || {
-            let mut forwarder = Forwarder::new(Lookup::Own, capacity).unwrap();
+            let forwarder = if engine == "af-xdp" {
+                Forwarder::for_workers(capacity, 1, 1514, false)
+            } else {
+                Forwarder::new(Lookup::Own, capacity)
+            };
+            let mut forwarder = forwarder.unwrap();
             for port in &offer.ports {
                 assert_eq!(port.mode, "native");
                 let place = Place::Elsewhere(Mode::Native);
@@ -228,6 +242,18 @@ impl Played {
         };
         let forwarder = lab.r.enter(make).unwrap();
         Self { channel, forwarder }
+    }
+
+    /// Gets the sockets and the memory of the old process.
+    fn workers(&mut self) -> Vec<OwnedFd> {
+        let workers = true;
+        self.channel.say(&WorkersWanted { workers }, &[]).unwrap();
+        let (Workers { workers }, descriptors) = self.channel.hear(PATIENCE).unwrap();
+        let sockets = workers.iter().flat_map(|worker| &worker.ports);
+        let sockets: usize = sockets.map(|port| port.sockets.len()).sum();
+        assert!(sockets >= 2);
+        assert_eq!(descriptors.len(), workers.len() + sockets);
+        descriptors
     }
 
     /// Has the ports run programs without tables: all is the kernel's.
@@ -260,12 +286,12 @@ fn a_new_process_that_dies_or_hangs_with_the_ports_costs_nothing() {
         });
     };
     all_arrive(&lab, || {
-        let mut new = Played::ask(&lab);
+        let mut new = Played::ask(&lab, "xdp");
         new.swap();
         wait_for("frames by the new one", 10, || new.received() > 50);
         drop(new);
         goes_on(&old);
-        let mut new = Played::ask(&lab);
+        let mut new = Played::ask(&lab, "xdp");
         new.swap();
         let error = new.channel.hear::<Offer>(PATIENCE).unwrap_err();
         assert!(error.to_string().contains("in time"), "{error}");
@@ -275,6 +301,57 @@ fn a_new_process_that_dies_or_hangs_with_the_ports_costs_nothing() {
     assert!(old.log().contains("this process goes on"), "{}", old.log());
     // Nothing of it is left in the way.
     let new = take_over(&lab, &["--engine", "xdp"]);
+    wait_for("the old process's end", 20, || old.ended());
+    lab.wait_for_fast_path(&new, &["10.1.0.2"]);
+}
+
+#[test]
+fn a_new_process_that_dies_or_hangs_with_the_sockets_costs_nothing() {
+    if !is_root() {
+        return;
+    }
+    let lab = lab();
+    let mut old = start(&lab, &["--engine", "af-xdp", "--require", "native"]);
+    let before = counted(&old);
+    let goes_on = |old: &mut Router, times| {
+        let said = "this process goes on";
+        wait_for("the old process", 10, || {
+            old.log().matches(said).count() == times
+        });
+        let before = old.forwarded();
+        wait_for("frames by the old process", 10, || {
+            old.forwarded() > before + 50
+        });
+    };
+    let sent = all_arrive(&lab, || {
+        // It has them, and has asked for nothing.
+        let mut new = Played::ask(&lab, "af-xdp");
+        let sockets = new.workers();
+        thread::sleep(Duration::from_millis(20));
+        drop((new, sockets));
+        goes_on(&mut old, 1);
+        // The workers of the old one are held.
+        let mut new = Played::ask(&lab, "af-xdp");
+        let sockets = new.workers();
+        new.swap();
+        drop((new, sockets));
+        goes_on(&mut old, 2);
+        let mut new = Played::ask(&lab, "af-xdp");
+        let sockets = new.workers();
+        new.swap();
+        let error = new.channel.hear::<Offer>(PATIENCE).unwrap_err();
+        assert!(error.to_string().contains("in time"), "{error}");
+        goes_on(&mut old, 3);
+        drop((new, sockets));
+    });
+    // The played ones had them forwarded by the kernel.
+    println!(
+        "{sent} frames; {} by the old process",
+        counted(&old) - before
+    );
+    assert!(closes(&old), "{}", old.show("workers"));
+    // Nothing of it is left in the way.
+    let new = take_over(&lab, &["--engine", "af-xdp"]);
     wait_for("the old process's end", 20, || old.ended());
     lab.wait_for_fast_path(&new, &["10.1.0.2"]);
 }
@@ -332,7 +409,7 @@ fn the_second_of_two_is_refused() {
     }
     let lab = lab();
     let mut old = start(&lab, &["--engine", "xdp", "--require", "native"]);
-    let first = Played::ask(&lab);
+    let first = Played::ask(&lab, "xdp");
     let file = lab.path("few-routes.toml");
     let words = [file.to_str().unwrap(), "--engine", "xdp", "--take-over"];
     let said = lab.refused(&words);
@@ -411,6 +488,21 @@ fn what_cannot_be_taken_over_says_why_and_what_to_do() {
     let said = refused(&["--engine", "af-packet"]);
     let wanted = "engine af-packet cannot be taken over yet: restart it";
     assert!(said.contains(wanted), "{said}");
+    router.end(libc::SIGTERM);
+
+    let mut router = start(&lab, &["--engine", "af-xdp"]);
+    for (option, wanted) in [
+        ("--busy-poll", "has another busy-poll"),
+        ("--long-frames", "has another long-frames"),
+    ] {
+        let said = refused(&["--engine", "af-xdp", option]);
+        assert!(said.contains(wanted), "{said}");
+        assert!(said.contains("nothing has changed"), "{said}");
+    }
+    let fewer = ["--port", "r0", "--metrics", "", "--engine", "af-xdp"];
+    let said = lab.refused(&[&fewer[..], &["--take-over"]].concat());
+    assert!(said.contains("is a port of the running router"), "{said}");
+    assert!(!router.ended());
     router.end(libc::SIGTERM);
 
     let mut router = start(&lab, &["--engine", "xdp"]);

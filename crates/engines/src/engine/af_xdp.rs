@@ -17,10 +17,12 @@ use std::time::{Duration, Instant};
 use bpf::attach::{Mode, Request};
 use fastpath::forward::{Capacity, Forwarder};
 use host::card::receive_queues;
-use port::xsk::{Copying, HEADROOM, Memory, Options, XskInterface, XskPort, can_scatter};
+use port::xsk::{Copying, HEADROOM, Handed, Memory, Options, XskInterface, XskPort, can_scatter};
 use port::{Pool, PortError};
 
-use super::user_space::{Attached, Opened, OpenedPort, Sockets, Trouble, Wanted, is_down};
+use super::user_space::{
+    Attached, Opened, OpenedPort, Received, Sockets, Trouble, Wanted, is_down,
+};
 use super::{EngineError, SocketOptions};
 use crate::log::{Level, log};
 
@@ -73,6 +75,7 @@ impl Sockets for XskSockets {
     const NAME: &'static str = "af-xdp";
     const AT_TC: u32 = 0;
     const FILTERED: bool = false;
+    const HANDED_OVER: bool = true;
 
     fn forwarder(&self, capacity: Capacity, workers: usize) -> fastpath::Result<Forwarder> {
         let longest = if self.scattered {
@@ -103,19 +106,14 @@ impl Sockets for XskSockets {
     }
 
     fn open(&self, ports: &[Wanted], place: usize, of: usize) -> Result<Opened, Trouble> {
-        let options = Options {
-            copying: self.copying(),
-            busy_poll: self.options.busy_poll,
-            scattered: self.scattered,
-            ..Options::default()
-        };
+        let options = self.socket_options();
         let mut ours = Vec::with_capacity(ports.len());
         for port in ports {
             let served: Vec<u32> = (place as u32..queues(&port.name)?).step_by(of).collect();
             ours.push(served);
         }
         let sockets = ours.iter().map(|served| served.len() as u32).sum();
-        let mut pool = Pool::new(options.layout(sockets))?;
+        let mut pool = Pool::shared(options.layout(sockets))?;
         let mut memory = Memory::default();
         let mut opened = Vec::with_capacity(ports.len());
         for (port, served) in ports.iter().zip(ours) {
@@ -131,19 +129,28 @@ impl Sockets for XskSockets {
                 Err(error) => return Err(self.explain(error)),
                 Ok(sockets) => sockets,
             };
-            let queues = served.iter().zip(&sockets);
-            let queues = queues.map(|(&queue, socket)| {
-                let socket = socket.as_fd().try_clone_to_owned();
-                Ok((queue, socket.map_err(|error| doing(&error))?))
-            });
-            let queues = queues.collect::<Result<_, EngineError>>()?;
-            let interface = XskInterface::new(&port.name, sockets)?;
-            opened.push(Some(OpenedPort {
-                queues,
-                zero_copy: interface.is_zero_copy(),
-                busy_poll: interface.is_busy_polling()?,
-                port: Box::new(interface),
-            }));
+            opened.push(Some(together(&port.name, served.into_iter().zip(sockets))?));
+        }
+        Ok((pool, opened))
+    }
+
+    fn receive(&self, worker: Received) -> Result<Opened, Trouble> {
+        let wanted = self.socket_options().layout(1).stride;
+        if worker.layout.stride != wanted {
+            return Err(differs("long-frames").into());
+        }
+        let pool = Pool::received(worker.layout, worker.memory)?;
+        let mut opened = Vec::with_capacity(worker.ports.len());
+        for (name, sockets) in worker.ports {
+            if sockets.is_empty() {
+                opened.push(None);
+                continue;
+            }
+            let port = together(&name, self.received(&name, sockets)?.into_iter())?;
+            if self.required == Copying::Never && !port.zero_copy {
+                return Err(differs("require").into());
+            }
+            opened.push(Some(port));
         }
         Ok((pool, opened))
     }
@@ -169,6 +176,27 @@ impl Sockets for XskSockets {
 }
 
 impl XskSockets {
+    fn socket_options(&self) -> Options {
+        Options {
+            copying: self.copying(),
+            busy_poll: self.options.busy_poll,
+            scattered: self.scattered,
+            ..Options::default()
+        }
+    }
+
+    /// The queues of a port that another process has opened.
+    fn received(&self, name: &str, handed: Vec<Handed>) -> Result<Vec<(u32, XskPort)>, Trouble> {
+        let mut sockets = Vec::with_capacity(handed.len());
+        for one in handed {
+            if one.busy_poll != self.options.busy_poll {
+                return Err(differs("busy-poll").into());
+            }
+            sockets.push((one.queue, XskPort::received(name, one)?));
+        }
+        Ok(sockets)
+    }
+
     fn explain(&self, error: PortError) -> Trouble {
         if self.required != Copying::Never {
             return Trouble::Port(error);
@@ -176,6 +204,31 @@ impl XskSockets {
         let remedy = "zero copy was required: drop the requirement to let the kernel copy";
         EngineError::new("opening sockets", format!("{error}; {remedy}")).into()
     }
+}
+
+/// The queues of a port as one, and a descriptor of each.
+fn together(
+    name: &str,
+    sockets: impl Iterator<Item = (u32, XskPort)>,
+) -> Result<OpenedPort, Trouble> {
+    let (mut queues, mut ports) = (Vec::new(), Vec::new());
+    for (queue, socket) in sockets {
+        let copy = socket.as_fd().try_clone_to_owned();
+        queues.push((queue, copy.map_err(|error| doing(&error))?));
+        ports.push(socket);
+    }
+    let interface = XskInterface::new(name, ports)?;
+    Ok(OpenedPort {
+        queues,
+        zero_copy: interface.is_zero_copy(),
+        busy_poll: interface.is_busy_polling()?,
+        port: Box::new(interface),
+    })
+}
+
+fn differs(option: &str) -> EngineError {
+    let why = format!("the running router has another {option}; give the same, or restart it");
+    EngineError::new("taking sockets over", why)
 }
 
 fn doing(error: &dyn std::fmt::Display) -> EngineError {

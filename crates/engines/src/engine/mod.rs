@@ -11,6 +11,7 @@
 //! ("punt").
 
 pub mod af_packet;
+pub mod hand_over;
 pub mod plain_sockets;
 pub mod user_space;
 
@@ -275,6 +276,11 @@ pub trait Engine: Send {
 
     /// The same, to be changed.
     fn forwarder_mut(&mut self) -> Option<&mut Forwarder> {
+        None
+    }
+
+    /// The same of workers that can go from one process to another.
+    fn hand_over(&mut self) -> Option<&mut dyn hand_over::HandOver> {
         None
     }
 

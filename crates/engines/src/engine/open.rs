@@ -131,10 +131,6 @@ pub fn open(
         Require::Native | Require::ZeroCopy => Request::Native,
         Require::Generic => Request::Generic,
     };
-    let copying = match require {
-        Require::ZeroCopy => Copying::Never,
-        _ => Copying::Any,
-    };
     let all = all || matches!(require, Require::Native | Require::ZeroCopy);
     remove_left(ports);
     Ok(match kind {
@@ -142,7 +138,7 @@ pub fn open(
             Box::new(InKernel::open(kind, ports, request, all, capacity)?)
         }
         EngineKind::AfXdp => {
-            let sockets = XskSockets::new(request, copying, sockets);
+            let sockets = XskSockets::new(request, copying(require), sockets);
             Box::new(UserSpace::open(ports, sockets, all, capacity)?)
         }
         EngineKind::AfPacket => Box::new(UserSpace::open(ports, PacketSockets, all, capacity)?),
@@ -150,19 +146,21 @@ pub fn open(
 }
 
 /// Starts an engine on ports that run another process's programs, each with its interface index and
-/// the mode of its link, which this one gets later ([`Forwarder::receive`]).
+/// the mode of its link, which this one gets later ([`Forwarder::receive`]), and the workers of the
+/// other, where it has some ([`Engine::hand_over`]).
 ///
 /// # Errors
-/// An engine with sockets; a port of another mode than `require` says; as [`open`].
+/// Engine `af-packet`; a port of another mode than `require` says; as [`open`].
 ///
 /// [`Forwarder::receive`]: fastpath::forward::Forwarder::receive
 pub fn open_elsewhere(
     kind: EngineKind,
     ports: &[(String, u32, Mode)],
     require: Require,
+    sockets: SocketOptions,
     capacity: Capacity,
 ) -> Result<Box<dyn Engine>, EngineError> {
-    if kind.has_workers() {
+    if kind == EngineKind::AfPacket {
         let doing = format!("engine {}", kind.name());
         let why = "it cannot take over yet: restart the router";
         return Err(EngineError::new(doing, why));
@@ -181,8 +179,20 @@ pub fn open_elsewhere(
         let why = format!("port {name} is in mode {mode}; restart the router");
         return Err(EngineError::new("require native or generic", why));
     }
+    if kind == EngineKind::AfXdp {
+        let sockets = XskSockets::new(request, copying(require), sockets);
+        let engine = UserSpace::open_elsewhere(ports, sockets, capacity)?;
+        return Ok(Box::new(engine));
+    }
     let engine = InKernel::open_elsewhere(kind, ports, request, capacity)?;
     Ok(Box::new(engine))
+}
+
+fn copying(require: Require) -> Copying {
+    match require {
+        Require::ZeroCopy => Copying::Never,
+        _ => Copying::Any,
+    }
 }
 
 /// Removes what a killed process may have left at tc of these ports, which does nothing any more

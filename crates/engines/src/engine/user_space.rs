@@ -36,6 +36,7 @@
 //! [`Worker`]: crate::user_plane::Worker
 
 mod counts;
+mod hand_over;
 mod opener;
 mod ports;
 mod restart;
@@ -50,10 +51,12 @@ use opener::Opener;
 use port::{Pool, PortError};
 
 use super::failed::Failed;
+use super::hand_over::HandOver;
 use super::recovery::Recovery;
 use super::workers::{Cells, Workers};
 use super::{Answers, Change, Counters, Engine, EngineError, Port, PortMode, tables};
 
+pub use hand_over::Received;
 pub use opener::Wanted;
 
 /// What can go wrong while sockets are opened.
@@ -136,6 +139,8 @@ pub trait Sockets: Send {
     const AT_TC: u32;
     /// Whether sockets get what the port's filter lets through ([`Wanted::filter`]).
     const FILTERED: bool;
+    /// Whether they can go from one process to another.
+    const HANDED_OVER: bool = false;
 
     /// The program and the tables, with so much room, for so many workers.
     ///
@@ -157,6 +162,16 @@ pub trait Sockets: Send {
     /// # Errors
     /// When a socket cannot be opened for another reason than that its port is down.
     fn open(&self, ports: &[Wanted], place: usize, of: usize) -> Result<Opened, Trouble>;
+
+    /// The ports of a worker of another process.
+    ///
+    /// # Errors
+    /// When they do not fit: what to do.
+    fn receive(&self, worker: Received) -> Result<Opened, Trouble> {
+        let port = worker.ports.first().map_or("", |(name, _)| name);
+        let why = format!("port {port}: engine {} cannot take it over", Self::NAME);
+        Err(EngineError::new("taking sockets over", why).into())
+    }
 
     /// Opening has failed: is there another way to try?
     fn give_way(&mut self) -> bool {
@@ -197,6 +212,10 @@ pub struct UserSpace<S: Sockets> {
     leaving: Vec<Cells>,
     /// What workers that have been stopped had counted, by interface index and core.
     past: PortCounts,
+    /// Another process knows the sockets as they are.
+    is_described: bool,
+    /// Workers in the place of another process's, which have not begun.
+    received: Vec<restart::Ready>,
 }
 
 impl<S: Sockets + 'static> UserSpace<S> {
@@ -212,22 +231,7 @@ impl<S: Sockets + 'static> UserSpace<S> {
         all: bool,
         capacity: Capacity,
     ) -> Result<Self, EngineError> {
-        let failed = |error| EngineError::new("starting the engine", error);
-        let cores = allowed_cores().map_err(|error| EngineError::new("asking for cores", error))?;
-        let mut engine = Self {
-            forwarder: sockets.forwarder(capacity, cores.len()).map_err(failed)?,
-            request: sockets.request(),
-            kind: std::marker::PhantomData,
-            ports: Vec::with_capacity(ports.len()),
-            cores,
-            workers: Workers::default(),
-            opener: Opener::start(sockets)?,
-            opening: None,
-            recovery: Recovery::default(),
-            failed: Failed::default(),
-            leaving: Vec::new(),
-            past: PortCounts::new(),
-        };
+        let mut engine = Self::empty(sockets, capacity)?;
         let mut failed = Failed::default();
         failed.start(ports, all, |name, ifindex| {
             let request = engine.request;
@@ -242,6 +246,28 @@ impl<S: Sockets + 'static> UserSpace<S> {
             Ok(()) => {}
         }
         Ok(engine)
+    }
+
+    /// Without ports.
+    fn empty(sockets: S, capacity: Capacity) -> Result<Self, EngineError> {
+        let failed = |error| EngineError::new("starting the engine", error);
+        let cores = allowed_cores().map_err(|error| EngineError::new("asking for cores", error))?;
+        Ok(Self {
+            forwarder: sockets.forwarder(capacity, cores.len()).map_err(failed)?,
+            request: sockets.request(),
+            kind: std::marker::PhantomData,
+            ports: Vec::new(),
+            cores,
+            workers: Workers::default(),
+            opener: Opener::start(sockets)?,
+            opening: None,
+            recovery: Recovery::default(),
+            failed: Failed::default(),
+            leaving: Vec::new(),
+            past: PortCounts::new(),
+            is_described: false,
+            received: Vec::new(),
+        })
     }
 }
 
@@ -296,6 +322,10 @@ impl<S: Sockets + 'static> Engine for UserSpace<S> {
 
     fn forwarder_mut(&mut self) -> Option<&mut Forwarder> {
         Some(&mut self.forwarder)
+    }
+
+    fn hand_over(&mut self) -> Option<&mut dyn HandOver> {
+        S::HANDED_OVER.then_some(self)
     }
 
     fn check(&mut self) -> Result<(), EngineError> {

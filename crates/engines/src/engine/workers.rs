@@ -5,10 +5,13 @@
 //! asleep, it holds nothing of the tables. A port that is down costs it nothing but a moment; any
 //! other trouble ends it, and its sockets with it.
 
+mod held;
+
 use std::any::Any;
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -47,6 +50,7 @@ struct Letters {
     waiting: AtomicBool,
     settings: Mutex<Vec<(u32, PortSettings)>>,
     read: Condvar,
+    asked: held::Question,
 }
 
 impl Letters {
@@ -74,6 +78,8 @@ struct Running {
     handle: Option<JoinHandle<Result<(), PortError>>>,
     letters: Arc<Letters>,
     bell: PipeWriter,
+    /// Tells it to go on, while it is held.
+    held: Option<Sender<()>>,
     /// By interface index.
     counters: Vec<(u32, Arc<PortCounters>)>,
 }
@@ -108,6 +114,7 @@ impl Workers {
             waiting: AtomicBool::new(false),
             settings: Mutex::new(Vec::new()),
             read: Condvar::new(),
+            asked: held::Question::default(),
         });
         worker.readers().for_each(Reader::offline);
         let (stop, box_of_it) = (Arc::clone(&self.stop), Arc::clone(&letters));
@@ -128,6 +135,7 @@ impl Workers {
             handle: Some(handle),
             letters,
             bell,
+            held: None,
             counters,
         });
         Ok(())
@@ -188,6 +196,7 @@ impl Workers {
         self.tell_to_stop();
         let mut reason = None;
         for mut worker in self.running.drain(..) {
+            worker.held = None;
             let why = worker.handle.take().and_then(why_ended);
             reason = reason.or(why);
         }
@@ -241,6 +250,9 @@ fn run<R: Reader>(
                 // Settings for a port that this worker has not got concern another.
                 let _not_ours = worker.set_port(number, settings);
             });
+            if !letters.answer(&mut worker) {
+                break Ok(());
+            }
         }
         let received = match worker.run_burst() {
             Ok(received) => received,

@@ -42,4 +42,4 @@ mod transmit;
 
 pub use counters::PortCounters;
 pub use fastpath::forward::{Reason, Step};
-pub use worker::Worker;
+pub use worker::{HandedWorker, Worker};

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
-use super::XskPort;
+use super::{Handed, XskPort};
 use crate::{Burst, Pool, Port, PortError};
 
 /// The queues of an interface that one worker serves. Bursts are taken from them by turns; frames
@@ -93,6 +93,15 @@ impl Port for XskInterface {
     fn readable(&self) -> Option<BorrowedFd<'_>> {
         let only = self.queues.first().and_then(XskPort::readable);
         self.any.as_ref().map(AsFd::as_fd).or(only)
+    }
+
+    fn handed(&self) -> io::Result<Vec<Handed>> {
+        let handed = self.queues.iter().map(XskPort::hand_over);
+        handed.collect()
+    }
+
+    fn go_on(&mut self) {
+        self.queues.iter_mut().for_each(XskPort::work_on);
     }
 
     fn missed(&mut self) -> u64 {

@@ -29,6 +29,12 @@
 //! ([`Pool::join`]). A burst may end within a frame: its beginning waits for the next call. Frames
 //! leave with all their buffers or not at all. A burst without such a frame costs one comparison.
 //!
+//! # Another process can go on
+//! A socket and its rings outlive the process that made them as long as another has a copy of the
+//! descriptor. That one maps the rings ([`XskPort::received`]), and goes on at the places that the
+//! indices in them say ([`Port::go_on`]), once the first one leaves them alone. The pool must be in
+//! memory that both can have ([`Pool::shared`]).
+//!
 //! # What it cannot do
 //! - A frame must fit one buffer, the chunk less 256 bytes that the kernel keeps in front: without
 //!   that option, before Linux 6.6, and where a driver has zero copy only for such frames.
@@ -39,6 +45,7 @@
 //!   `EBUSY`.
 //! - Partial checksums (veth, virtio and tap peers with offloads on) arrive as they are.
 
+mod hand_over;
 mod interface;
 mod open;
 mod ring;
@@ -49,6 +56,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
+pub use hand_over::Handed;
 pub use interface::XskInterface;
 pub use open::can_scatter;
 use scattered::Unfinished;
@@ -125,6 +133,7 @@ pub struct Memory {
 /// One queue of an interface.
 pub struct XskPort {
     name: String,
+    queue: u32,
     socket: Arc<Socket>,
     rings: Rings,
     zero_copy: bool,
@@ -320,6 +329,14 @@ impl Port for XskPort {
 
     fn readable(&self) -> Option<BorrowedFd<'_>> {
         Some(self.socket.as_fd())
+    }
+
+    fn handed(&self) -> io::Result<Vec<Handed>> {
+        Ok(vec![self.hand_over()?])
+    }
+
+    fn go_on(&mut self) {
+        self.work_on();
     }
 
     fn missed(&mut self) -> u64 {

@@ -102,11 +102,12 @@ impl XskPort {
                 .register(start, bytes, pool.layout().stride)
                 .map_err(failed("register the pool's memory"))?;
         }
-        let rings = socket
-            .rings(options.ring)
-            .map_err(failed("make its rings"))?;
+        let made = socket.make_rings(options.ring);
+        let rings = made.and_then(|()| socket.map_rings(options.ring));
+        let rings = rings.map_err(failed("make its rings"))?;
         let mut port = Self {
             name: format!("{interface}/{queue}"),
+            queue,
             socket: Arc::new(socket),
             rings,
             zero_copy: false,

@@ -75,6 +75,23 @@ impl<T: Copy> Ring<T> {
         Ok(ring)
     }
 
+    /// As producer: goes on where the last one, perhaps of another process, has stopped.
+    pub(super) fn produce_on(&mut self) {
+        self.own = self.producer().load(Ordering::Acquire);
+        self.other = self.consumer().load(Ordering::Acquire);
+    }
+
+    /// As consumer: the same.
+    pub(super) fn consume_on(&mut self) {
+        self.own = self.consumer().load(Ordering::Acquire);
+        self.other = self.own;
+    }
+
+    /// Elements.
+    pub(super) const fn size(&self) -> u32 {
+        self.size
+    }
+
     #[inline]
     fn producer(&self) -> &AtomicU32 {
         // SAFETY: a field of the mapping, which lives as long as `self`; shared with the kernel,

@@ -57,6 +57,16 @@ impl Socket {
         Ok(Self(socket))
     }
 
+    /// One that was opened elsewhere.
+    pub(super) const fn received(socket: OwnedFd) -> Self {
+        Self(socket)
+    }
+
+    /// A copy of the descriptor.
+    pub(super) fn copy(&self) -> io::Result<OwnedFd> {
+        self.0.try_clone()
+    }
+
     /// Registers memory of `bytes` bytes in chunks of `chunk`.
     pub(super) fn register(&self, memory: *const u8, bytes: usize, chunk: u32) -> io::Result<()> {
         let registration = XdpUmemReg {
@@ -70,13 +80,18 @@ impl Socket {
         Ok(sockopt::set_xdp_umem_reg(&self.0, registration)?)
     }
 
-    /// Makes the rings, of `size` elements each, and maps them.
-    pub(super) fn rings(&self, size: u32) -> io::Result<Rings> {
+    /// Makes the rings, of `size` elements each.
+    pub(super) fn make_rings(&self, size: u32) -> io::Result<()> {
         let socket = self.0.as_fd();
         sockopt::set_xdp_umem_fill_ring_size(socket, size)?;
         sockopt::set_xdp_umem_completion_ring_size(socket, size)?;
         sockopt::set_xdp_rx_ring_size(socket, size)?;
-        sockopt::set_xdp_tx_ring_size(socket, size)?;
+        Ok(sockopt::set_xdp_tx_ring_size(socket, size)?)
+    }
+
+    /// Maps the rings, of `size` elements each. Of a socket that is bound since Linux 6.4.
+    pub(super) fn map_rings(&self, size: u32) -> io::Result<Rings> {
+        let socket = self.0.as_fd();
         let offsets = sockopt::xdp_mmap_offsets(socket)?;
         Ok(Rings {
             rx: Ring::map(socket, &offsets.rx, size, xdp::XDP_PGOFF_RX_RING)?,

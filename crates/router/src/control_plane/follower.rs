@@ -136,6 +136,11 @@ impl Follower {
         &*self.engine
     }
 
+    /// The engine, to be handed over or to take over.
+    pub fn engine_mut(&mut self) -> &mut dyn Engine {
+        &mut *self.engine
+    }
+
     /// The programs in the kernel and their state, for an engine that has them.
     pub fn forwarder_mut(&mut self) -> Option<&mut Forwarder> {
         self.engine.forwarder_mut()

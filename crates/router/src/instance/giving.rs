@@ -4,12 +4,15 @@ use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use fastpath::forward::Forwarder;
+use fastpath::forward::{Counted, Forwarder, PortCounts};
 
 use super::Instance;
+use crate::engine::Engine;
+use crate::engine::hand_over::FORM;
 use crate::log::{Level, log};
 use crate::take_over::{
-    Channel, Given, Held, Offer, QUESTION, Totals, VERSION, Wanted, Yours, namespace, offered,
+    Channel, Given, Held, Offer, QUESTION, RESTING, Totals, VERSION, Wanted, Workers,
+    WorkersWanted, Yours, namespace, offered,
 };
 
 /// How long the new process may take until it is ready; a full table takes it seconds.
@@ -22,6 +25,8 @@ const HOLDING: Duration = Duration::from_secs(5);
 pub(super) struct Guest {
     channel: Channel,
     end: Instant,
+    /// It knows this one's workers.
+    knows_workers: bool,
     /// Ports that run its programs.
     given: Vec<u32>,
 }
@@ -61,11 +66,12 @@ impl Instance {
         self.guest = Some(Guest {
             channel,
             end: Instant::now() + LOADING,
+            knows_workers: false,
             given: Vec::new(),
         });
     }
 
-    fn offer_for(&self, words: &[String]) -> Result<Offer, String> {
+    fn offer_for(&mut self, words: &[String]) -> Result<Offer, String> {
         let spoken = words.get(1).map_or("", String::as_str);
         if spoken != VERSION {
             return Err(format!(
@@ -78,11 +84,10 @@ impl Instance {
                 "process {process} is taking over already; wait for its end"
             ));
         }
-        let engine = self.follower.engine();
-        let programs = engine
-            .forwarder()
-            .filter(|_| !self.config.engine.has_workers());
-        let Some(forwarder) = programs else {
+        let engine = self.follower.engine_mut();
+        let workers = engine.hand_over().map(|_| FORM);
+        let stays = self.config.engine.has_workers() && workers.is_none();
+        let Some(forwarder) = engine.forwarder().filter(|_| !stays) else {
             let name = engine.name();
             return Err(format!(
                 "engine {name} cannot be taken over yet: restart it"
@@ -96,6 +101,7 @@ impl Instance {
             namespace: namespace().map_err(|error| error.to_string())?,
             ports: offered(forwarder)?,
             draining: self.readiness.is_draining(),
+            workers,
         })
     }
 
@@ -104,13 +110,13 @@ impl Instance {
         let Some(mut guest) = self.guest.take() else {
             return;
         };
-        let Some(forwarder) = self.follower.forwarder_mut() else {
-            return;
-        };
-        let outcome = if guest.given.is_empty() {
-            guest.wait_until_ready(forwarder)
+        let engine = self.follower.engine_mut();
+        let outcome = if engine.hand_over().is_some() && !guest.knows_workers {
+            guest.wait_for_question(engine)
+        } else if guest.given.is_empty() {
+            guest.wait_until_ready(engine)
         } else {
-            guest.wait_until_held(forwarder)
+            guest.wait_until_held(engine)
         };
         let late = || Err("it has not gone on in time".to_owned());
         let outcome = match outcome {
@@ -122,7 +128,7 @@ impl Instance {
                 self.gone = matches!(step, Step::Over);
                 self.guest = Some(guest);
             }
-            Err(error) => guest.give_up(forwarder, &error),
+            Err(error) => guest.give_up(engine, &error),
         }
     }
 
@@ -144,7 +150,25 @@ enum Step {
 }
 
 impl Guest {
-    fn wait_until_ready(&mut self, forwarder: &mut Forwarder) -> Result<Step, String> {
+    /// The new process is ready for this one's workers.
+    fn wait_for_question(&mut self, engine: &mut dyn Engine) -> Result<Step, String> {
+        let heard = self.channel.heard::<WorkersWanted>();
+        if heard.map_err(|error| error.to_string())?.is_none() {
+            return Ok(Step::Waits);
+        }
+        if let Some(workers) = engine.hand_over() {
+            let handed = workers.describe().map_err(|error| error.to_string())?;
+            let descriptors: Vec<_> = handed.descriptors.iter().map(AsFd::as_fd).collect();
+            let workers = handed.workers;
+            let said = self.channel.say(&Workers { workers }, &descriptors);
+            said.map_err(|error| error.to_string())?;
+        }
+        self.knows_workers = true;
+        self.end = Instant::now() + HOLDING;
+        Ok(Step::Goes)
+    }
+
+    fn wait_until_ready(&mut self, engine: &mut dyn Engine) -> Result<Step, String> {
         let heard = self.channel.heard::<Wanted>();
         let Some((wanted, programs)) = heard.map_err(|error| error.to_string())? else {
             return Ok(Step::Waits);
@@ -152,20 +176,49 @@ impl Guest {
         if wanted.wanted.is_empty() || wanted.wanted.len() != programs.len() {
             return Err("it asks for no port".to_owned());
         }
+        let has_workers = engine.hand_over().is_some();
+        let forwarder = engine.forwarder_mut().ok_or("the engine has no programs")?;
         for (&port, program) in wanted.wanted.iter().zip(&programs) {
             let given = forwarder.give(port, program);
             given.map_err(|error| error.to_string())?;
             self.given.push(port);
         }
-        self.hand_over(forwarder)?;
+        let waited = forwarder.wait_for_readers();
+        waited.map_err(|error| error.to_string())?;
+        if has_workers {
+            return self.hand_workers_over(engine);
+        }
+        self.hand_over(forwarder, PortCounts::new())?;
         self.end = Instant::now() + HOLDING;
         Ok(Step::Goes)
     }
 
+    /// Nobody works from here until the new process holds everything, or this one goes on.
+    fn hand_workers_over(&mut self, engine: &mut dyn Engine) -> Result<Step, String> {
+        let workers = engine.hand_over().ok_or("the engine has no workers")?;
+        let worked = workers.hold().map_err(|error| error.to_string())?;
+        let forwarder = engine.forwarder_mut().ok_or("the engine has no programs")?;
+        self.hand_over(forwarder, worked)?;
+        match self.channel.hear::<Held>(RESTING) {
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::TimedOut => {
+                return Err("it has not gone on in time".to_owned());
+            }
+            Err(error) => return Err(error.to_string()),
+        }
+        // Who has died meanwhile has touched nothing.
+        self.say_whose()?;
+        if let Some(forwarder) = engine.forwarder_mut() {
+            self.let_go(forwarder);
+        }
+        if let Some(workers) = engine.hand_over() {
+            workers.let_go();
+        }
+        Ok(Step::Over)
+    }
+
     /// What its programs need to stay attached, and what was counted until they were.
-    fn hand_over(&self, forwarder: &mut Forwarder) -> Result<(), String> {
-        let waited = forwarder.wait_for_readers();
-        waited.map_err(|error| error.to_string())?;
+    fn hand_over(&self, forwarder: &Forwarder, worked: PortCounts) -> Result<(), String> {
         let (mut given, mut descriptors) = (Vec::new(), Vec::new());
         for attachment in forwarder.attachments() {
             let port = attachment.ifindex();
@@ -178,21 +231,37 @@ impl Guest {
                 descriptors.extend(only);
             }
         }
-        let counted = Totals::from(&forwarder.counted());
-        let said = self.channel.say(&Given { given, counted }, &descriptors);
+        let worked = Counted {
+            ports: worked,
+            ..Counted::default()
+        };
+        let given = Given {
+            given,
+            counted: Totals::from(&forwarder.counted()),
+            worked: Totals::from(&worked),
+        };
+        let said = self.channel.say(&given, &descriptors);
         said.map_err(|error| error.to_string())
     }
 
-    fn wait_until_held(&mut self, forwarder: &mut Forwarder) -> Result<Step, String> {
+    fn wait_until_held(&mut self, engine: &mut dyn Engine) -> Result<Step, String> {
         let heard = self.channel.heard::<Held>();
         if heard.map_err(|error| error.to_string())?.is_none() {
             return Ok(Step::Waits);
         }
-        self.let_go(forwarder);
-        let yours = self.given.len();
+        if let Some(forwarder) = engine.forwarder_mut() {
+            self.let_go(forwarder);
+        }
         // It holds them, whether it hears that or not.
-        let _gone = self.channel.say(&Yours { yours }, &[]);
+        let _gone = self.say_whose();
         Ok(Step::Over)
+    }
+
+    /// The ports are the new process's.
+    fn say_whose(&self) -> Result<(), String> {
+        let yours = self.given.len();
+        let said = self.channel.say(&Yours { yours }, &[]);
+        said.map_err(|error| error.to_string())
     }
 
     fn let_go(&self, forwarder: &mut Forwarder) {
@@ -202,10 +271,18 @@ impl Guest {
         }
     }
 
-    /// This process forwards on by its own programs.
-    fn give_up(self, forwarder: &Forwarder, error: &str) {
+    /// This process forwards on by its own programs and workers.
+    fn give_up(self, engine: &mut dyn Engine, error: &str) {
+        if let Some(workers) = engine.hand_over() {
+            // First, so that the new one's do not begin.
+            self.channel
+                .refuse(format!("{error}; the old process goes on"));
+            workers.go_on();
+        }
         for &port in &self.given {
-            if let Err(error) = forwarder.take_back(port) {
+            let forwarder = engine.forwarder();
+            let taken = forwarder.map_or(Ok(()), |forwarder| forwarder.take_back(port));
+            if let Err(error) = taken {
                 log!(Level::Error, "take-over", port, error);
             }
         }

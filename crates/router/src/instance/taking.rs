@@ -23,10 +23,7 @@ impl Instance {
     pub(super) fn take_over(&mut self, mut taking: Taking) -> io::Result<()> {
         self.compare()?;
         self.catch_up()?;
-        let Some(forwarder) = self.follower.forwarder_mut() else {
-            return Err(io::Error::other("taking over: the engine has no programs"));
-        };
-        taking.swap(forwarder)?;
+        taking.swap(self.follower.engine_mut())?;
         self.readiness.set_draining(taking.is_draining());
         let process = taking.process();
         log!(Level::Info, "take-over", from = process, result = "done");

@@ -27,6 +27,9 @@ struct PortTotal {
     forwarded: u64,
     forwarded_bytes: u64,
     refused: u64,
+    /// A router that hands no workers over does not say it.
+    #[serde(default)]
+    missed: u64,
     reasons: BTreeMap<String, u64>,
 }
 
@@ -66,6 +69,7 @@ fn port((ifindex, core): (u32, u32), count: &PortCount) -> PortTotal {
         forwarded: count.forwarded,
         forwarded_bytes: count.forwarded_bytes,
         refused: count.refused,
+        missed: count.missed,
         reasons: reasons
             .map(|(reason, frames)| (reason.name().to_owned(), frames))
             .collect(),
@@ -80,6 +84,7 @@ fn count(total: &PortTotal) -> PortCount {
         forwarded: total.forwarded,
         forwarded_bytes: total.forwarded_bytes,
         refused: total.refused,
+        missed: total.missed,
         ..PortCount::default()
     };
     for (place, reason) in Reason::ALL.iter().enumerate() {

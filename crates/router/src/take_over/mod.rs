@@ -6,6 +6,8 @@
 //!                                        <-   Offer: engine, namespace, ports with their modes
 //!  own maps and programs, the kernel's
 //!  state, compared with the kernel
+//!  {"workers":true}, if there are some   ->   their sockets and memory
+//!                                        <-   Workers
 //!  Wanted, its programs                  ->   puts them in the place of its own (link_update)
 //!                                        <-   Given: what it has counted; links
 //!  holds the links: Held                 ->   lets go, answers, ends
@@ -17,13 +19,20 @@
 //! it, and from `Given` to the end both have one. So the death of either costs no frame from
 //! then on. When the old one dies before `Given`, the kernel forwards, as it always does.
 //!
+//! Workers behind sockets ([`hand_over`]) are held from `Given` to `Yours`, and what arrives waits
+//! in their rings. So the old process waits for [`Held`] only [`RESTING`]. The new one's begin with
+//! `Yours` and not before: until then it has touched no ring.
+//!
 //! Messages are lines of JSON over the control socket; descriptors go beside them. `{"error": …}`
 //! in the place of any message ends it.
 //!
 //! A service manager ends the old process first; how it is bridged then is in [`kept`].
 //!
 //! # What it cannot do
-//! Sockets of user-space engines and filters at tc (before Linux 6.6) stay where they are.
+//! Packet sockets, and filters at tc (before Linux 6.6), stay where they are. When a process dies
+//! that has workers, what waits in its rings is lost.
+//!
+//! [`hand_over`]: crate::engine::hand_over
 
 mod channel;
 mod counts;
@@ -31,10 +40,14 @@ mod kept;
 mod left;
 mod taking;
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use bpf::attach::Mode;
 use fastpath::forward::Forwarder;
+
+use crate::engine::hand_over::Worker;
 
 pub use self::channel::Channel;
 pub use self::counts::Totals;
@@ -45,6 +58,10 @@ pub use self::taking::Taking;
 pub const QUESTION: &str = "take-over";
 /// The second: which messages are understood.
 pub const VERSION: &str = "1";
+
+/// How long workers rest for the new process to go on: what arrives meanwhile must find room in
+/// their rings.
+pub const RESTING: Duration = Duration::from_millis(100);
 
 /// What can be taken over.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -63,6 +80,9 @@ pub struct Offer {
     pub ports: Vec<OfferedPort>,
     /// It is to be out of traffic.
     pub draining: bool,
+    /// It has workers that can be taken over: in what form it says so.
+    #[serde(default)]
+    pub workers: Option<u32>,
 }
 
 /// A port that can be taken over.
@@ -74,6 +94,20 @@ pub struct OfferedPort {
     pub name: String,
     /// `native`, `generic` or `tc`.
     pub mode: String,
+}
+
+/// The new process is ready for the old one's workers.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct WorkersWanted {
+    /// It is.
+    pub workers: bool,
+}
+
+/// The old process's workers, with their descriptors.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Workers {
+    /// One by one.
+    pub workers: Vec<Worker>,
 }
 
 /// Ports whose frames the new process wants, with a program for each.
@@ -91,6 +125,9 @@ pub struct Given {
     pub given: Vec<(u32, bool)>,
     /// The old process's counts.
     pub counted: Totals,
+    /// Those of its workers.
+    #[serde(default)]
+    pub worked: Totals,
 }
 
 /// The new process holds the links.

@@ -7,10 +7,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use bpf::attach::{Mode, index_of};
-use fastpath::forward::{Counted, Forwarder};
+use fastpath::forward::Counted;
 
-use super::{Channel, Given, Held, Offer, QUESTION, VERSION, Wanted, Yours, mode_of, namespace};
-use crate::engine::EngineKind;
+use super::{
+    Channel, Given, Held, Offer, QUESTION, VERSION, Wanted, Workers, WorkersWanted, Yours, mode_of,
+    namespace,
+};
+use crate::engine::hand_over::{FORM, Handed};
+use crate::engine::{Engine, EngineError, EngineKind};
 use crate::management_plane::config::Config;
 
 /// How long the old process may take for each answer.
@@ -72,22 +76,60 @@ impl Taking {
         ports.collect()
     }
 
-    /// The ports run the programs of `forwarder` from now on, and it holds their links. It vouches
-    /// for its routes already.
+    /// The ports run the programs of `engine` from now on, and it holds their links; its workers go
+    /// on in the place of the old process's. It vouches for its routes already.
     ///
     /// # Errors
-    /// When the old process ends, falls silent or refuses. It goes on with its own programs then,
-    /// as long as it lives.
-    pub fn swap(&mut self, forwarder: &mut Forwarder) -> io::Result<()> {
+    /// When the old process ends, falls silent or refuses. It goes on with its own programs and
+    /// workers then, as long as it lives.
+    pub fn swap(&mut self, engine: &mut dyn Engine) -> io::Result<()> {
+        self.receive_workers(engine)?;
+        let worked = self.swap_programs(engine)?;
+        if let Some(workers) = engine.hand_over() {
+            workers.begin(worked.ports).map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+
+    /// The old process's workers are known here. They go on.
+    fn receive_workers(&mut self, engine: &mut dyn Engine) -> io::Result<()> {
+        let Some(to) = engine.hand_over() else {
+            return Ok(());
+        };
+        self.channel.say(&WorkersWanted { workers: true }, &[])?;
+        let given = self.channel.hear::<Workers>(PATIENCE);
+        let (Workers { workers }, descriptors) = given.map_err(|error| {
+            refused(format!(
+                "the running router has not given its workers: {error}"
+            ))
+        })?;
+        let handed = Handed {
+            workers,
+            descriptors,
+        };
+        to.receive(handed).map_err(|error| not_ours(&error))
+    }
+
+    /// What the workers of the old process have counted.
+    fn swap_programs(&mut self, engine: &mut dyn Engine) -> io::Result<Counted> {
+        let Some(forwarder) = engine.forwarder_mut() else {
+            return Err(refused("the engine has no programs"));
+        };
         let strangers = forwarder.port_counters();
         let (wanted, programs): (Vec<_>, Vec<_>) = forwarder.programs().unzip();
         self.channel.say(&Wanted { wanted }, &programs)?;
         let given = self.channel.hear::<Given>(PATIENCE);
-        let (Given { given, counted }, descriptors) = given.map_err(|error| {
+        let (heard, descriptors) = given.map_err(|error| {
             refused(format!(
                 "the running router has not given its ports: {error}"
             ))
         })?;
+        let Given {
+            given,
+            counted,
+            worked,
+        } = heard;
+        let worked = Counted::from(worked);
         let mut descriptors = descriptors.into_iter();
         let mut next = || {
             let missing = || io::Error::other("a descriptor is missing");
@@ -100,14 +142,21 @@ impl Taking {
             received.map_err(io::Error::other)?;
         }
         forwarder.count_on(Counted::from(counted), &strangers);
+        if let Some(workers) = engine.hand_over() {
+            workers.take_up().map_err(|error| not_ours(&error))?;
+        }
         self.channel.say(&Held { held: given.len() }, &[])?;
         match self.channel.hear::<Yours>(PATIENCE) {
-            Ok(_) => Ok(()),
+            Ok(_) => Ok(worked),
             // It has ended, perhaps while it took its ports back.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 let mut ports = given.iter().map(|&(ifindex, _)| ifindex);
-                let ours = ports.try_for_each(|ifindex| forwarder.take_back(ifindex));
-                ours.map_err(io::Error::other)
+                let forwarder = engine.forwarder_mut();
+                let ours = forwarder.map_or(Ok(()), |forwarder| {
+                    ports.try_for_each(|ifindex| forwarder.take_back(ifindex))
+                });
+                ours.map_err(io::Error::other)?;
+                Ok(worked)
             }
             Err(error) => Err(error),
         }
@@ -117,6 +166,11 @@ impl Taking {
     pub fn wait_for_end(mut self) {
         let _ended = self.channel.hear::<Yours>(PATIENCE / 2);
     }
+}
+
+/// Workers that do not fit: the old process has them still.
+fn not_ours(error: &EngineError) -> io::Error {
+    refused(format!("{}; {NOTHING}", error.cause))
 }
 
 fn refused(what: impl Display) -> io::Error {
@@ -158,6 +212,13 @@ fn fits(offer: &Offer, engine: EngineKind) -> io::Result<()> {
         return Err(refused(format!(
             "the running engine is {theirs}, and {ours} is asked for: {NOTHING}; give \
              --engine {theirs}, or restart the router"
+        )));
+    }
+    if engine.has_workers() && offer.workers != Some(FORM) {
+        return Err(refused(format!(
+            "the running router, of version {}, hands its workers over in another way: {NOTHING}; \
+             restart it",
+            offer.version
         )));
     }
     if offer.namespace != namespace()? {

@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
 
+use super::hand_over::Received;
 use super::{Opened, Sockets, Trouble};
 use crate::engine::EngineError;
 use crate::engine::workers::Workers;
@@ -25,6 +26,8 @@ pub(super) struct Order {
     pub(super) before: Workers,
     pub(super) ports: Vec<Wanted>,
     pub(super) cores: usize,
+    /// Workers of another process, in the place of any that are opened.
+    pub(super) received: Vec<Received>,
 }
 
 /// What workers are started with, one each; none without ports.
@@ -45,8 +48,15 @@ impl Opener {
         let work = move || {
             for mut order in given {
                 order.before.stop();
+                let received = std::mem::take(&mut order.received);
+                let outcome = if received.is_empty() {
+                    open(&mut sockets, &order)
+                } else {
+                    let received = received.into_iter();
+                    received.map(|worker| sockets.receive(worker)).collect()
+                };
                 // Nobody waits any more, and what was opened closes here.
-                if sender.send(open(&mut sockets, &order)).is_err() {
+                if sender.send(outcome).is_err() {
                     return;
                 }
             }

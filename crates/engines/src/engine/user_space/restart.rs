@@ -146,30 +146,39 @@ impl<S: Sockets + 'static> UserSpace<S> {
 
     /// Starts the workers with what has been opened, and lets frames through.
     fn begin(&mut self, outcome: Outcome) -> Result<(), EngineError> {
-        let opened = outcome?;
-        let (cores, workers) = (self.cores.len(), opened.len());
-        for (place, opened) in opened.into_iter().enumerate() {
-            let worker = self.worker(opened);
-            let started = worker.and_then(|(worker, counters)| {
-                let core = self.cores[cores - workers + place];
-                self.workers.start(worker, core, counters)
-            });
-            if let Err(error) = started {
-                self.hold_back();
-                return Err(error);
-            }
+        let opened = outcome?.into_iter();
+        let ready = opened.map(|opened| self.worker(opened));
+        let ready = ready.collect::<Result<Vec<_>, _>>();
+        let started = ready.and_then(|ready| self.start_all(ready));
+        if started.is_err() {
+            self.hold_back();
         }
-        for at in 0..self.ports.len() {
-            if let Some(told) = self.ports[at].told.clone() {
-                self.let_through(&told)?;
-            }
+        started?;
+        self.let_all_through()
+    }
+
+    /// Starts these workers, on the last of the cores.
+    pub(super) fn start_all(&mut self, ready: Vec<Ready>) -> Result<(), EngineError> {
+        let first = self.cores.len() - ready.len();
+        for ((worker, counters), core) in ready.into_iter().zip(&self.cores[first..]) {
+            self.workers.start(worker, *core, counters)?;
         }
         self.recovery.started();
         Ok(())
     }
 
+    /// Lets the frames of all ports through, as far as they are told to.
+    pub(super) fn let_all_through(&mut self) -> Result<(), EngineError> {
+        for at in 0..self.ports.len() {
+            if let Some(told) = self.ports[at].told.clone() {
+                self.let_through(&told)?;
+            }
+        }
+        Ok(())
+    }
+
     /// A worker with what has been opened for it, and its counters by interface index.
-    fn worker(&mut self, (pool, opened): Opened) -> Result<Ready, EngineError> {
+    pub(super) fn worker(&mut self, (pool, opened): Opened) -> Result<Ready, EngineError> {
         let doing = |error: &dyn std::fmt::Display| EngineError::new("starting a worker", error);
         let readers = self.forwarder.readers().map_err(|error| doing(&error))?;
         let mut worker = Worker::new(readers, pool);
@@ -215,6 +224,7 @@ impl<S: Sockets + 'static> UserSpace<S> {
 
     /// Gives all frames to the kernel, and has the thread stop all workers and open `ports`.
     fn order(&mut self, ports: Vec<Wanted>) {
+        self.is_described = false;
         self.hold_back();
         self.leaving.extend(self.workers.counters());
         let before = self.workers.leave();
@@ -223,12 +233,13 @@ impl<S: Sockets + 'static> UserSpace<S> {
             before,
             ports,
             cores,
+            received: Vec::new(),
         });
     }
 }
 
 /// A worker that can be started.
-type Ready = (
+pub(super) type Ready = (
     Worker<TableReader>,
     Vec<(u32, std::sync::Arc<crate::user_plane::PortCounters>)>,
 );
