@@ -126,6 +126,7 @@ fn one(
     let Calm { from, by_kernel } = site.settle()?;
     site.traffic.forget(from);
     let number = site.nodes[node].number;
+    site.nodes[node].prepare(event);
     let at = now();
     let flood = (event == Event::Load).then(|| site.flood()).transpose()?;
     let mut note = site.nodes[node].act(event)?;

@@ -118,7 +118,15 @@ impl Node {
         self.start_corelane()
     }
 
-    /// Has the event happen. What did not go as it should, and was no error, comes back as a note.
+    /// Does what the event needs before its moment, and costs no frame: Corelane takes a while to
+    /// end, and a node dies in one moment.
+    pub fn prepare(&mut self, event: Event) {
+        if event == Event::Dead {
+            self.kill();
+        }
+    }
+
+    /// Has the event happen, for which the node is prepared. What did not go as it should, and was no error, comes back as a note.
     ///
     /// # Errors
     /// When a program does not do its part, with what it says.
@@ -147,7 +155,6 @@ impl Node {
             }
             Event::Dead => {
                 self.namespace.set(FORWARDING, "0")?;
-                self.kill();
                 self.daemon()?.signal(Signal::STOP)?;
                 None
             }
