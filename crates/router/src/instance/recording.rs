@@ -67,47 +67,54 @@ impl Instance {
         if !config.is_on() {
             return;
         }
-        let Some(why) = self.recording.triggers.judge(config, second) else {
+        let whys = self.recording.triggers.judge(config, second);
+        let Some(first) = whys.first() else {
             return;
         };
-        let trigger = why.trigger;
-        let said = why.said.clone();
         if self
             .recording
             .wrote
             .is_some_and(|wrote| now.duration_since(wrote) < PAUSE)
         {
             let result = "no recording: the latest is of the last minute";
-            log!(Level::Info, "recording", trigger, said, result);
+            for Why { trigger, said } in &whys {
+                log!(Level::Info, "recording", trigger, said, result);
+            }
             return;
         }
         self.recording.wrote = Some(now);
         let (seconds, keep) = (config.seconds, config.keep as usize);
         let directory = PathBuf::from(&config.directory);
         let prefix = format!("recording.{}.", self.config.instance);
-        let Some(text) = self.record_of(seconds.into(), why) else {
+        let trigger = first.trigger;
+        let said: Vec<&str> = whys.iter().map(|why| why.said.as_str()).collect();
+        let said = said.join("; ");
+        let Some(text) = self.record_of(seconds.into(), Why { trigger, said }) else {
             return;
         };
         let write = move || {
             let name = format!("{prefix}{}.{trigger}.json", now_ms());
-            match write(&directory, &prefix, &name, &text, keep) {
-                Ok(file) => {
-                    let file = file.display();
-                    log!(Level::Warning, "recording", trigger, said, file);
-                }
-                Err(error) => {
-                    let directory = directory.display();
-                    let result = "no recording: is recorder.directory there, may the router write \
-                                  there, is there room?";
-                    log!(
-                        Level::Error,
-                        "recording",
-                        trigger,
-                        said,
-                        directory,
-                        error,
-                        result
-                    );
+            let written = write(&directory, &prefix, &name, &text, keep);
+            for Why { trigger, said } in &whys {
+                match &written {
+                    Ok(file) => {
+                        let file = file.display();
+                        log!(Level::Warning, "recording", trigger, said, file);
+                    }
+                    Err(error) => {
+                        let directory = directory.display();
+                        let result = "no recording: is recorder.directory there, may the router \
+                                      write there, is there room?";
+                        log!(
+                            Level::Error,
+                            "recording",
+                            trigger,
+                            said,
+                            directory,
+                            error,
+                            result
+                        );
+                    }
                 }
             }
         };

@@ -35,16 +35,16 @@ pub(super) struct Triggers {
 }
 
 impl Triggers {
-    /// Why a recording is made now, if one is. Each cause is told when it begins.
-    pub(super) fn judge(&mut self, config: &Recorder, second: &Second) -> Option<Why> {
-        let above = self.above(config, second);
-        let stall = self.stall(config, second);
-        let different = self.different(config, second);
-        above.or(stall).or(different)
+    /// Why a recording is made now: all that begins in this second. Each cause is told when it begins.
+    pub(super) fn judge(&mut self, config: &Recorder, second: &Second) -> Vec<Why> {
+        let mut whys = self.above(config, second);
+        whys.extend(self.stall(config, second));
+        whys.extend(self.different(config, second));
+        whys
     }
 
-    fn above(&mut self, config: &Recorder, second: &Second) -> Option<Why> {
-        let mut why = None;
+    fn above(&mut self, config: &Recorder, second: &Second) -> Vec<Why> {
+        let mut whys = Vec::new();
         for (reason, limit) in &config.above.0 {
             let frames = second.left.get(reason.name()).copied().unwrap_or(0);
             let rate = frames as f64 / second.seconds;
@@ -52,13 +52,13 @@ impl Triggers {
                 self.above.remove(reason);
             } else if self.above.insert(*reason) {
                 let name = reason.name();
-                why.get_or_insert_with(|| Why {
+                whys.push(Why {
                     trigger: "above",
                     said: format!("{name}: {rate:.0} frames a second, above {limit}"),
                 });
             }
         }
-        why
+        whys
     }
 
     fn stall(&mut self, config: &Recorder, second: &Second) -> Option<Why> {
