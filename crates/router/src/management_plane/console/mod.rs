@@ -14,6 +14,7 @@ mod frames;
 pub(crate) mod history;
 mod page;
 mod serve;
+mod squeezed;
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};

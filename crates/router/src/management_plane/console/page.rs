@@ -6,9 +6,10 @@ use std::io::{self, Read};
 use fastpath::forward::Reason;
 use serde_json::{Value, json};
 
+use super::squeezed::SCRIPT;
+
 const MARKUP: &str = include_str!("console.html");
 const STYLE: &str = include_str!("console.css");
-const SCRIPT: &str = include_str!("console.js");
 
 /// The page, and the policy that browsers hold it to: nothing but its own style and script, which a
 /// number tells from any other that somebody may smuggle in.
