@@ -2,6 +2,8 @@
 //! kernel, iperf3, traceroute, FRR and BIRD. Needs root; what needs a program that is not installed
 //! says so and passes.
 
+mod answers;
+mod asking;
 mod captured;
 mod captures;
 mod changes;

@@ -9,10 +9,12 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use super::asking::runs_with;
 use super::console::browser::Browser;
-use super::console::runs_with;
 use super::lab::{Lab, Router, Socket, is_root, text, wait_for};
 use super::raw::{Wires, ipv4};
+use super::service::DYNAMIC_USERS;
+use super::systemd::{Guest, PATIENCE};
 use crate::each::for_nobody;
 use crate::page::is_for_everybody;
 use crate::schemas::assert_is;
@@ -271,4 +273,57 @@ fn what_cannot_be_recorded_is_said() {
     router.signal(libc::SIGCONT);
     assert_eq!(output.status.code(), Some(130), "{}", text(&output));
     router.verify();
+}
+
+#[test]
+fn the_unit_may_write_recordings_in_its_state_directory_and_nowhere_else() {
+    if !is_root() || !needs::program("systemctl") || !needs::program("nsenter") {
+        return;
+    }
+    let lab = Lab::new();
+    let Some(guest) = Guest::boot(&lab.r) else {
+        return;
+    };
+    let socket = Socket(guest.path("run/corelane"));
+    let written = || guest.run("ls /var/lib/corelane/ 2>/dev/null || true");
+    let starts = |directory: &str| {
+        let keys = recorder(directory).replace('"', "\\\"");
+        guest.run(&format!(
+            "install -m 644 dist/corelane.toml /etc/corelane.toml
+             install -m 644 dist/corelane.service /etc/systemd/system/
+             sed -i 's/\"eth1\", \"eth2\"/\"r0\", \"r1\"/' /etc/corelane.toml
+             echo \"{keys}\" >>/etc/corelane.toml
+             systemctl daemon-reload; systemctl restart corelane"
+        ));
+        lab.wait_for_fast_path(&socket, &["10.1.0.2"]);
+    };
+    lab.r.ip("route add blackhole 198.51.100.3/32").unwrap();
+    // The unit keeps it from there, and it says so.
+    starts("/var/log");
+    with_traffic(&lab, &[LOST], || {
+        wait_for("the refusal", PATIENCE, || {
+            let log = guest.journal();
+            log.contains("event=recording trigger=above") && log.contains("directory=/var/log")
+        });
+    });
+    assert!(guest.journal().contains("Read-only file system"));
+    assert_eq!(written(), "");
+    starts("/var/lib/corelane");
+    with_traffic(&lab, &[LOST], || {
+        wait_for("a recording", PATIENCE, || {
+            written().ends_with(".above.json")
+        });
+    });
+    let file = format!("/var/lib/corelane/{}", written());
+    wait_for("its word", PATIENCE, || {
+        guest.journal().contains(&format!("file={file}"))
+    });
+    let recording = serde_json::from_str(&guest.run(&format!("cat {file}"))).unwrap();
+    assert_is("corelane-recording", &recording);
+    assert_eq!(recording["why"]["trigger"], "above");
+    // For the service's own user alone.
+    let facts = guest.run(&format!("stat -c '%a %u' {file}"));
+    let (mode, user) = facts.split_once(' ').unwrap();
+    assert_eq!(mode, "600", "{facts}");
+    assert!(DYNAMIC_USERS.contains(&user.parse().unwrap()), "{facts}");
 }

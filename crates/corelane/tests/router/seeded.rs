@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use fastpath::forward::Reason;
 use host::cores::bind;
 
+use super::asking::runs_with;
 use super::console::browser::Browser;
-use super::console::runs_with;
 use super::lab::{Lab, Router, is_root, text, wait_for};
 use super::raw::{Raw, Wires, ipv4};
 

@@ -27,7 +27,7 @@ use super::take_over::all_arrive;
 const EXPOSURE: &str = "27";
 
 /// The numbers of `DynamicUser`.
-const DYNAMIC_USERS: RangeInclusive<u32> = 61_184..=65_519;
+pub(super) const DYNAMIC_USERS: RangeInclusive<u32> = 61_184..=65_519;
 
 fn dist(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
