@@ -26,17 +26,7 @@ INLINE __u32 tag_beside(struct xdp_md *context)
 #include "forward.bpf.c"
 #undef forward
 
-/* As the forwarder does it: the search is waited for while the filter runs. */
-INLINE void fetch(struct xdp_md *context)
-{
-	const struct port *port = port_at(PORT);
-	const struct table *table = port && !KERNEL_FIB ? table_at(port->table) : 0;
-	const __u8 *data = packet_start(context);
-	if (table && data + ETHERNET_LENGTH + 20 <= (__u8 *)packet_end(context) && *(__u16 *)(data + 12) == bpf_htons(TYPE_IPV4))
-		fetch4(table, bpf_ntohl(*(__u32 *)(data + ETHERNET_LENGTH + 16)));
-}
-
 int forward(struct xdp_md *context)
 {
-	return WATCH(context, 1, bpf_xdp_get_buff_len(context), tag_beside(context), context->rx_queue_index, fetch(context));
+	return WATCH(context, 1, bpf_xdp_get_buff_len(context), tag_beside(context), context->rx_queue_index);
 }

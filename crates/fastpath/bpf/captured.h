@@ -261,8 +261,8 @@ INLINE __u64 wanted_of(const struct noted *noted, struct sample_count *sampled, 
 }
 
 /* Runs `decide` on a frame and shows it. FRAMES, FRAME_LENGTH and TAG_BESIDE are of the frame as it came, ANYTHING is
- * what the verifier knows nothing of. FETCH has the processor fetch what `decide` will wait for. */
-#define WATCH(context, FRAMES, FRAME_LENGTH, TAG_BESIDE, ANYTHING, FETCH)                                                          \
+ * what the verifier knows nothing of. */
+#define WATCH(context, FRAMES, FRAME_LENGTH, TAG_BESIDE, ANYTHING)                                                                 \
 	({                                                                                                                         \
 		__u32 here = bpf_get_smp_processor_id();                                                                           \
 		struct noted noted;                                                                                                \
@@ -271,7 +271,6 @@ INLINE __u64 wanted_of(const struct noted *noted, struct sample_count *sampled, 
 		if (WANTED) {                                                                                                      \
 			captured = is_sampled(here) ? WHAT_CAPTURED : 0;                                                           \
 			if (FILTERS_BEFORE) {                                                                                      \
-				FETCH;                                                                                             \
 				noted.beside = TAG_BESIDE;                                                                         \
 				if (captured && !passes(context, MEASURES ? FRAME_LENGTH : 0, noted.beside))                       \
 					captured = 0;                                                                              \

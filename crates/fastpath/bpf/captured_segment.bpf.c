@@ -14,5 +14,5 @@
 
 int segment(struct __sk_buff *context)
 {
-	return WATCH(context, segments(context, USUAL_FRONT), context->len, context->vlan_present ? 0x10000 | context->vlan_tci : 0, context->len, (void)0);
+	return WATCH(context, segments(context, USUAL_FRONT), context->len, context->vlan_present ? 0x10000 | context->vlan_tci : 0, context->len);
 }

@@ -136,7 +136,10 @@ pub struct SocketBuffer {
     queue_to_tag: [u32; 5],
     /// For queueing (`skb->priority`).
     pub priority: u32,
-    index_to_meta: [u32; 27],
+    index_to_class: [u32; 3],
+    /// What a program may use as it likes (the first word of `skb->cb`).
+    pub scratch: u32,
+    more_scratch_to_meta: [u32; 23],
     flow_keys_and_time: [u64; 2],
     wire_length: u32,
     /// Segments that the frame stands for; 0 with [`SocketBuffer::segment_size`]: nobody counted.

@@ -65,6 +65,12 @@ fn steps(value: &Value) -> Vec<(&'static str, String)> {
         add("decided by", Some(word(&reason["decided_by"])));
         add("remedy", there(&reason["remedy"]).map(word));
     }
+    for lost in value["behind"].as_array().into_iter().flatten() {
+        let [name, frames, meaning, remedy] =
+            ["name", "frames", "meaning", "remedy"].map(|key| word(&lost[key]));
+        let said = format!("{name}, {frames} frames of this port so far: {meaning} {remedy}");
+        add("behind it", Some(said));
+    }
     add("the kernel then", there(&value["then"]).map(word));
     add("the kernel's look-up", there(&value["kernel"]).map(kernel));
     steps

@@ -35,6 +35,19 @@ fn pass(lab: &Lab, payload: usize, wanted: usize) -> usize {
     }
 }
 
+/// A frame by port r0 for this address would go on, and others like it were lost behind the program:
+/// explained with what to do.
+fn is_told_behind(router: &Router, to: &str, reason: &str) {
+    let told = router.explained(&[to, "--port", "r0"]);
+    assert_eq!(told["fate"], "forwarded", "{told}");
+    let behind = &told["behind"][0];
+    assert_eq!(behind["name"], reason, "{told}");
+    assert!(behind["frames"].as_u64().unwrap() > 0, "{told}");
+    for key in ["meaning", "remedy"] {
+        assert!(!behind[key].as_str().unwrap().is_empty(), "{told}");
+    }
+}
+
 fn counts(router: &Router, port: &str, field: &str) -> u64 {
     let ports = router.show("ports");
     let row = ports
@@ -66,6 +79,7 @@ fn what_the_device_of_the_way_out_refuses_is_not_forwarded() {
         });
         lab.b.ip("link set e1 mtu 1500").unwrap();
         assert_eq!(counts(&router, "r1", "refused"), frames, "{engine}");
+        is_told_behind(&router, "10.1.0.2", "egress-refused");
         assert!(router.forwarded() - before < frames, "{engine}");
     }
 }
@@ -148,6 +162,71 @@ fn a_device_gets_no_frames_of_several_buffers_that_it_does_not_take() {
         assert_eq!(pass(8000), FRAMES, "{engine}: {:#}", router.show("drops"));
         assert_eq!(router.reason("no-redirect"), FRAMES as u64, "{engine}");
     }
+}
+
+/// Workers that do not run take nothing out of their sockets.
+#[test]
+fn what_the_sockets_of_workers_have_no_room_for_is_counted_and_explained() {
+    const MANY: usize = 30_000;
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new();
+    let router = lab.run(
+        &["r0", "r1"],
+        &["--engine", "af-xdp", "--stale-milliseconds", "60000"],
+    );
+    lab.wait_for_fast_path(&router, &["10.1.0.2"]);
+    let from = Raw::open(&lab.a, "e0");
+    let macs = (mac(&lab.r, "r0"), mac(&lab.a, "e0"));
+    let frame = ipv4(macs, [10, 0, 0, 2], [10, 1, 0, 2], 9, &[7; 100]);
+    router.signal(libc::SIGSTOP);
+    for _ in 0..MANY {
+        from.send(&frame);
+    }
+    router.signal(libc::SIGCONT);
+    wait_for("what found no room", 5, || router.reason("socket-full") > 0);
+    is_told_behind(&router, "10.1.0.2", "socket-full");
+}
+
+/// A tap whose reader does not read: what its queue does not take, the socket of the way out does not.
+/// A socket of `AF_XDP` takes it, and the tap says nothing of what it loses.
+#[test]
+fn what_the_socket_of_the_way_out_does_not_take_is_not_forwarded() {
+    const MANY: usize = 2000;
+    if !is_root() || !std::fs::exists("/dev/net/tun").unwrap() {
+        return;
+    }
+    let lab = Lab::new();
+    let _tap = tap(&lab, "r2");
+    for line in [
+        "link set r2 txqueuelen 100",
+        "link set r2 up",
+        "addr add 10.2.0.1/24 dev r2",
+        "neigh add 10.2.0.2 dev r2 lladdr 02:00:00:00:00:09",
+    ] {
+        lab.r.ip(line).unwrap();
+    }
+    let from = Raw::open(&lab.a, "e0");
+    let macs = (mac(&lab.r, "r0"), mac(&lab.a, "e0"));
+    let frame = ipv4(macs, [10, 0, 0, 2], [10, 2, 0, 2], 9, &[7; 100]);
+    let router = lab.run(&["r0", "r2"], &["--engine", "af-packet"]);
+    wait_for("the ports", 5, || router.state("r2") == "forwarding");
+    let told = router.explained(&["10.2.0.2", "--port", "r0"]);
+    assert_eq!(told["fate"], "forwarded", "{told}");
+    assert_eq!(told["behind"], serde_json::json!([]), "{told}");
+    for _ in 0..MANY {
+        from.send(&frame);
+    }
+    wait_for("what was not taken", 5, || {
+        router.reason("transmit-full") > 1000
+    });
+    is_told_behind(&router, "10.2.0.2", "transmit-full");
+    assert!(router.forwarded() < MANY as u64);
+    // A capture says where to look, for it is found out behind the program.
+    let (code, said) = router.captures_not(&["--reason", "transmit-full"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("corelane show drops"), "{said}");
 }
 
 #[test]

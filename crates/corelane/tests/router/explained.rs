@@ -153,6 +153,9 @@ fn drawn(random: &mut Random, wires: &Wires) -> Vec<u8> {
         let (at, bit) = (below(42), below(8));
         frame[at] ^= 1 << bit;
     }
+    if below(8) == 0 {
+        frame.splice(12..12, [0x81, 0, 0, [0, 30][below(2)]]);
+    }
     frame
 }
 
@@ -169,19 +172,17 @@ fn fuzzed(engine: &str, frames: usize, seed: u64) {
     let (mut sent, mut seen) = (0, std::collections::BTreeMap::<String, usize>::new());
     while sent < frames {
         let frame = drawn(&mut random, &wires);
-        // A tag is the kernel's to take out before tc.
-        if engine != "xdp" && frame[12..14] == [0x81, 0] {
-            continue;
-        }
         sent += 1;
         let told = router.explain_frame(&frame);
         let expected = reason_of(&told).to_owned();
         *seen.entry(expected.clone()).or_default() += 1;
         let before = of(&router.counted(), &expected);
         wires.a.send(&frame);
-        wait_for(&format!("{engine} {expected:?} of {told}"), 5, || {
-            of(&router.counted(), &expected) > before
-        });
+        let is_counted = || of(&router.counted(), &expected) > before;
+        // At once as a rule, and many thousand frames would wait long for a clock.
+        if !(0..20).any(|_| is_counted()) {
+            wait_for(&format!("{engine} {expected:?} of {told}"), 5, is_counted);
+        }
         if let Some(bytes) = told["rewrite"]["bytes"].as_str()
             && told["next_hop"]["egress"] == "r1"
         {

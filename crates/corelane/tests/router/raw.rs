@@ -64,17 +64,27 @@ impl Raw {
 
     /// Frames go past the queueing discipline, to the queue of the core that sends.
     pub(crate) fn past_queueing(&self) {
-        let (on, size) = (1_i32, 4);
+        self.set_option(libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1);
+    }
+
+    /// Sends a frame that stands for datagrams of UDP with so many bytes of data each, and whose sum
+    /// is left to whoever cuts it up. `transport` says where UDP begins.
+    pub(crate) fn send_segments(&self, frame: &[u8], transport: u16, size: u16) {
+        // `struct virtio_net_hdr`: the sum is to be made, UDP_L4, lengths of headers and data, and where
+        // the sum is.
+        const NEEDS_SUM: u8 = 1;
+        const UDP_SEGMENTS: u8 = 5;
+        let numbers = [transport + 8, size, transport, 6];
+        let numbers = numbers.map(u16::to_ne_bytes).concat();
+        self.set_option(libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1);
+        self.send(&[&[NEEDS_SUM, UDP_SEGMENTS], &numbers[..], frame].concat());
+        self.set_option(libc::SOL_PACKET, libc::PACKET_VNET_HDR, 0);
+    }
+
+    fn set_option(&self, level: libc::c_int, name: libc::c_int, value: i32) {
+        let socket = self.0.as_raw_fd();
         // SAFETY: pointer and size are those of an integer.
-        let set = unsafe {
-            libc::setsockopt(
-                self.0.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_QDISC_BYPASS,
-                (&raw const on).cast(),
-                size,
-            )
-        };
+        let set = unsafe { libc::setsockopt(socket, level, name, (&raw const value).cast(), 4) };
         assert_eq!(set, 0, "{}", io::Error::last_os_error());
     }
 

@@ -104,6 +104,11 @@ impl Shows {
         self.earlier.remove(&ifindex);
     }
 
+    /// The program by which a port shows frames.
+    pub(super) fn program(&self, ifindex: u32) -> Option<&Program> {
+        self.programs.get(&ifindex)
+    }
+
     /// Ports that do not run their own programs.
     fn exchanged(&self) -> BTreeSet<u32> {
         let own = self.programs.keys().copied();

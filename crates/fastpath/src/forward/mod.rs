@@ -166,20 +166,33 @@ struct Load {
     port: usize,
     mode: Mode,
     teller: Teller,
+    /// To be run by hand.
+    rehearsed: bool,
 }
 
 impl Load {
     /// The program of a port that forwards, or gives to sockets what can be forwarded.
     fn load(&self, maps: &HashMap<&'static str, Map>) -> bpf::Result<Program> {
         if self.mode == Mode::Tc {
-            let loader = SEGMENT.loader()?.constant("PORT", self.port as u64);
-            let loader = loader.value_size("own4", OWN_BYTES)?;
-            let loader = self.capacity.shape(shared(loader, maps), self.cpus)?;
+            let loader = self.loader_at_tc(&SEGMENT.bytes(), maps)?;
             return loader.load()?.program("segment");
         }
         self.loader(&OBJECT.bytes(), maps)?
             .load()?
             .program("forward")
+    }
+
+    /// For the object of the forwarder at tc, or one that is compiled from the same source.
+    fn loader_at_tc(
+        &self,
+        object: &[u8],
+        maps: &HashMap<&'static str, Map>,
+    ) -> bpf::Result<Loader> {
+        let loader = Loader::new(object)?
+            .constant("PORT", self.port as u64)
+            .constant("REHEARSED", self.rehearsed.into())
+            .value_size("own4", OWN_BYTES)?;
+        self.capacity.shape(shared(loader, maps), self.cpus)
     }
 
     /// For the forwarder's object, or one that is compiled from the same source.
@@ -213,7 +226,8 @@ impl Load {
         let loader = TAKE
             .loader()?
             .constant("PORT", self.port as u64)
-            .constant("LONGEST", u64::from(longest));
+            .constant("LONGEST", u64::from(longest))
+            .constant("REHEARSED", self.rehearsed.into());
         self.capacity.shape(shared(loader, maps), self.cpus)?.load()
     }
 }
@@ -307,6 +321,7 @@ impl Forwarder {
             port: 0,
             mode: Mode::Native,
             teller: Teller::Nobody,
+            rehearsed: false,
         }
         .loader(&OBJECT.bytes(), &HashMap::new())?
         .maps()?;

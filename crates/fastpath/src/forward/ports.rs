@@ -133,6 +133,7 @@ impl Forwarder {
             port,
             mode,
             teller,
+            rehearsed: false,
         }
     }
 

@@ -5,8 +5,8 @@
 //! own. Its limiters are copied from those in use before each run, so a frame that would be above a
 //! limit now is above it here, and takes nobody's place.
 //!
-//! A VLAN tag is in the frame. At tc the kernel takes it out before, which nobody can do by hand:
-//! there frames have none ([`Forwarder::rehearse`]).
+//! A VLAN tag is in the frame. At tc the kernel takes it out before, and keeps it beside the frame. Nobody
+//! can do that by hand, so the program is told the tag in the frame's scratch words, and does it.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use bpf::sys::SocketBuffer;
 use fib::NextHop;
 
 use super::tags::Teller;
-use super::{Forwarder, OBJECT, Reason, Target, counters, punts};
+use super::{Forwarder, Load, OBJECT, Reason, Target, counters, punts};
 use crate::{Error, Result};
 
 /// Maps that are not shared with the programs in use.
@@ -30,6 +30,9 @@ const OWN: [&str; 5] = [
 ];
 /// `ETHERNET_LENGTH` of the C source: the kernel takes so much off what a filter is run on.
 const LINK: usize = 14;
+/// Where a tag lies in a frame, and how long a frame must be for the kernel to take it out.
+const TAG: std::ops::Range<usize> = 12..16;
+const SHORTEST_TAGGED: usize = 20;
 /// `DESTINATIONS` of the C source.
 const DESTINATIONS: usize = 256;
 
@@ -40,7 +43,7 @@ pub struct Rehearsed {
     pub left: Option<Reason>,
     /// The next hop that it was counted under, if it was forwarded by one of those asked for.
     pub next_hop: Option<NextHop>,
-    /// As the program left it: with workers, as they get it.
+    /// As the program left it, with its tag: with workers, as they get it.
     pub frame: Vec<u8>,
 }
 
@@ -73,8 +76,8 @@ impl Forwarder {
     /// The first time for each port this loads a program, which takes some hundredths of a second.
     ///
     /// # Errors
-    /// [`Error::NoPort`]; [`Error::Value`] for a tag where the kernel would have taken it out; the
-    /// kernel's, for a frame that it does not run a program on, as one of fewer than 14 bytes.
+    /// [`Error::NoPort`]; [`Error::Value`] for a frame so short that the kernel cannot take its tag out;
+    /// the kernel's, for a frame that it does not run a program on, as one of fewer than 14 bytes.
     pub fn rehearse(
         &mut self,
         ifindex: u32,
@@ -102,16 +105,24 @@ impl Forwarder {
             let remedy = "only at tc a frame stands for many: ask a router of engine tc";
             return Err(Error::value("segment", segment, remedy));
         }
-        let at_tc = mode == Mode::Tc || matches!(self.target, Target::Copies { .. });
-        if at_tc && frame.get(12..14) == Some(&[0x81, 0]) {
-            let remedy = "at tc the kernel takes tags out before; ask about the frame without one";
-            return Err(Error::value("frame", "with a VLAN tag", remedy));
+        let (mut frame, mut tag) = (frame.to_vec(), 0);
+        if (mode == Mode::Tc || is_filter) && frame.get(12..14) == Some(&[0x81, 0]) {
+            if frame.len() < SHORTEST_TAGGED {
+                let remedy = "the kernel drops it before the program; give 20 bytes or more";
+                return Err(Error::value("frame", "with a tag and nothing else", remedy));
+            }
+            tag = 0x10000 | u32::from(frame[14]) << 8 | u32::from(frame[15]);
+            frame.drain(TAG);
         }
         let mut rehearsal = match self.rehearsal.take() {
             Some(rehearsal) => rehearsal,
             None => self.new_rehearsal()?,
         };
-        let done = self.rehearse_with(&mut rehearsal, (number, mode), frame, segment, next_hops);
+        // Who has counted the segments is not asked: the program counts them by their size.
+        let mut buffer = SocketBuffer::default();
+        (buffer.segment_size, buffer.scratch) = (segment.into(), tag);
+        let place = (number, mode);
+        let done = self.rehearse_with(&mut rehearsal, place, &frame, &mut buffer, next_hops);
         self.rehearsal = Some(rehearsal);
         done
     }
@@ -138,7 +149,7 @@ impl Forwarder {
         rehearsal: &mut Rehearsal,
         place: (usize, Mode),
         frame: &[u8],
-        segment: u16,
+        buffer: &mut SocketBuffer,
         next_hops: &[NextHop],
     ) -> Result<Rehearsed> {
         if !rehearsal.programs.contains_key(&place) {
@@ -147,18 +158,16 @@ impl Forwarder {
         }
         let (program, notes) = &rehearsal.programs[&place];
         if let Some(notes) = notes {
-            return hear(program, notes, place.0, frame);
+            return hear(program, notes, place.0, frame, buffer);
         }
         self.copy_limits(rehearsal, place.0)?;
         rehearsal.counters.clear();
         for &next_hop in next_hops {
             counters::forget(&rehearsal.carried, self.cpus, next_hop);
         }
-        let result = if place.1 == Mode::Tc {
-            // Who has counted the segments is not asked: the program counts them by their size.
-            let mut buffer = SocketBuffer::default();
-            buffer.segment_size = segment.into();
-            program.run_buffer(frame, &mut buffer)?
+        let mut tag = buffer.scratch as u16;
+        let mut result = if place.1 == Mode::Tc {
+            program.run_buffer(frame, buffer)?
         } else {
             program.run(frame, 0, 1)?
         };
@@ -174,9 +183,22 @@ impl Forwarder {
             let remedy = "ask again; the program found no room to count";
             return Err(Error::value("run by hand", "counted nowhere", remedy));
         }
+        let next_hop = next_hops.iter().find(took).copied();
+        if place.1 == Mode::Tc {
+            // The kernel keeps it beside the frame until that leaves.
+            if let Some(next_hop) = next_hop {
+                tag = self.next_hop(next_hop).vlan;
+            }
+            if tag != 0 {
+                let [high, low] = tag.to_be_bytes();
+                result
+                    .frame
+                    .splice(TAG.start..TAG.start, [0x81, 0, high, low]);
+            }
+        }
         Ok(Rehearsed {
             left,
-            next_hop: next_hops.iter().find(took).copied(),
+            next_hop,
             frame: result.frame,
         })
     }
@@ -186,7 +208,10 @@ impl Forwarder {
         maps: &HashMap<&'static str, Map>,
         (number, mode): (usize, Mode),
     ) -> Result<(Program, Option<Map>)> {
-        let load = self.load_for(number, mode, Teller::Nobody);
+        let load = Load {
+            rehearsed: true,
+            ..self.load_for(number, mode, Teller::Nobody)
+        };
         if let Target::Copies { longest } = self.target {
             let loaded = load.load_take(longest, maps)?;
             return Ok((loaded.program("hear")?, Some(loaded.map("notes")?)));
@@ -211,11 +236,17 @@ impl Forwarder {
 }
 
 /// What the filter in front of packet sockets says.
-fn hear(program: &Program, notes: &Map, number: usize, frame: &[u8]) -> Result<Rehearsed> {
+fn hear(
+    program: &Program,
+    notes: &Map,
+    number: usize,
+    frame: &[u8],
+    buffer: &mut SocketBuffer,
+) -> Result<Rehearsed> {
     notes.clear_per_cpu(number as u32)?;
     // A filter sees what follows the Ethernet header that the kernel takes off: the whole frame.
     let shown = [&[0; LINK], frame].concat();
-    program.run(&shown, 0, 1)?;
+    program.run_buffer(&shown, buffer)?;
     let said: Vec<Said> = notes.get_per_cpu(number as u32)?;
     let said = said.into_iter().find(|said| said.length != 0);
     let said = said.ok_or_else(|| {

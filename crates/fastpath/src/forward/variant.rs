@@ -36,6 +36,16 @@ impl Forwarder {
         Ok(self.port(ifindex)?.program.clone())
     }
 
+    /// The program by which a port shows frames now.
+    ///
+    /// # Errors
+    /// [`Error::NoPort`], for one that shows none.
+    pub fn showing(&self, ifindex: u32) -> Result<Program> {
+        let shows = self.shows.as_ref();
+        let program = shows.and_then(|shows| shows.program(ifindex));
+        program.cloned().ok_or(Error::NoPort(ifindex))
+    }
+
     /// Has a port run this program from the next frame on.
     ///
     /// # Errors

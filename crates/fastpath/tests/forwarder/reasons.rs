@@ -2,28 +2,46 @@
 //! a capture. A reason that is neither here nor an exception fails.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
 
-use bpf::attach::Request;
+use bpf::attach::{Request, index_of};
+use bpf::sys::{Hook, Instruction, program_load, run_live};
 use fastpath::forward::{
     Accepts, Capacity, Device, Forwarder, Place, PortSettings, PuntLimits, Reason, ReversePath,
 };
 use fib::{NextHop, NextHopEntry};
 
-use super::bench::{Bench, MAIN, PEER, adjacency, frame, frame_short, settings, v4, v6, with_ipv4};
-use super::capture::{Capture, left};
+use super::bench::{
+    Bench, MAIN, PEER, TAGGED, adjacency, frame, frame_short, settings, v4, v6, with_ipv4,
+};
+use super::capture::{Capture, Seen, left};
 use super::leave::with_partial_checksum;
 use super::punts::forward;
 use crate::common::{self, in_namespace};
 
-/// Reasons that no frame on a veth has, and why.
+/// Reasons that no frame of this table has, and which test has them.
 const ELSEWHERE: [(Reason, &str); 5] = [
-    (Reason::Segments, "at tc, of many frames in one"),
+    (
+        Reason::Segments,
+        "at tc, of many frames in one: crates/corelane/tests/router/settled.rs",
+    ),
     (Reason::NoWorker, "with workers only: below"),
-    (Reason::NoHeadroom, "a veth leaves room for a tag"),
-    (Reason::TransmitFull, "found out behind the program"),
-    (Reason::EgressRefused, "found out behind the program"),
+    (
+        Reason::NoHeadroom,
+        "of a frame with nothing in front: below; one that is run by hand has room",
+    ),
+    (
+        Reason::TransmitFull,
+        "found out behind the program: crates/corelane/tests/router/egress.rs",
+    ),
+    (
+        Reason::EgressRefused,
+        "found out behind the program: crates/corelane/tests/router/egress.rs",
+    ),
 ];
+/// What the documents have beside the program's reasons: counted by the kernel, for sockets of workers.
+const OF_SOCKETS: &str = "socket-full";
 
 const ONE_A_SECOND: &str = "routing=1, neighbour=1, local=1, group=1, expired=1, no-route=1, \
                             unresolved=8, options=1, too-big=1";
@@ -241,6 +259,103 @@ fn every_reason_is_told_before_and_captured() {
         let all: BTreeSet<Reason> = Reason::ALL.iter().copied().collect();
         let missing: Vec<_> = all.difference(&ends.covered).collect();
         assert!(missing.is_empty(), "without a frame here: {missing:?}");
+    });
+}
+
+/// The table of reasons in the documents has each of the program's once, and no other, with its fate.
+#[test]
+fn the_documents_have_the_reasons_of_the_program() {
+    let page = include_str!("../../../../docs/router.md");
+    let (_, table) = page.split_once("\n| reason | fate |").unwrap();
+    let (table, _) = table.split_once("\n\n").unwrap();
+    let mut told = Vec::new();
+    for row in table.lines().skip(2) {
+        let mut cells = row.split('|').skip(1).map(str::trim);
+        let (names, fate) = (cells.next().unwrap(), cells.next().unwrap());
+        let names = names.split(", ").map(|name| name.trim_matches('`'));
+        told.extend(names.map(|name| (name, fate)));
+    }
+    told.sort_unstable();
+    let fate = |reason: &Reason| ["dropped", "kernel"][usize::from(reason.is_punted())];
+    let known = Reason::ALL.iter().map(|one| (one.name(), fate(one)));
+    let mut known: Vec<_> = known.chain([(OF_SOCKETS, "dropped")]).collect();
+    known.sort_unstable();
+    assert_eq!(told, known);
+}
+
+/// A program that gives `frame` to an interface, with as little room in front as a frame can have.
+fn without_room(frame: &[u8], ifindex: u32) -> OwnedFd {
+    // Of the 256 bytes in front of a frame, the kernel keeps 40 for itself.
+    const BACK: i32 = 214;
+    const ADJUST_HEAD: i32 = 44;
+    const REDIRECT: i32 = 23;
+    let one = |code, registers, offset, immediate| Instruction {
+        code,
+        registers,
+        offset,
+        immediate,
+    };
+    let words = (0_i16..).step_by(4).zip(frame.chunks_exact(4));
+    let words = words.map(|(at, word)| {
+        let word = i32::from_ne_bytes(word.try_into().unwrap());
+        one(0x62, 1, at, word)
+    });
+    let words: Vec<_> = words.collect();
+    let past = i16::try_from(words.len()).unwrap();
+    let length = 4 * i32::from(past);
+    let program = [
+        // r6 is the context; the frame's beginning moves towards that of its buffer.
+        vec![
+            one(0xbf, 0x16, 0, 0),
+            one(0xb7, 2, 0, -BACK),
+            one(0x85, 0, 0, ADJUST_HEAD),
+            one(0x55, 0, past + 9, 0),
+            // r1 is the frame, r2 its end: is there room for all words?
+            one(0x61, 0x61, 0, 0),
+            one(0x61, 0x62, 4, 0),
+            one(0xbf, 0x13, 0, 0),
+            one(0x07, 3, 0, length),
+            one(0x2d, 0x23, past + 4, 0),
+        ],
+        words,
+        vec![
+            one(0xb7, 1, 0, ifindex.cast_signed()),
+            one(0xb7, 2, 0, 0),
+            one(0x85, 0, 0, REDIRECT),
+            one(0x95, 0, 0, 0),
+            one(0xb7, 0, 0, 0),
+            one(0x95, 0, 0, 0),
+        ],
+    ]
+    .concat();
+    let mut log = vec![0; 1 << 16];
+    let loaded = program_load(Hook::Xdp, "back", &program, "Dual MIT/GPL", 0, 0, &mut log);
+    loaded.unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&log)))
+}
+
+#[test]
+fn a_frame_without_room_for_a_tag_is_captured() {
+    in_namespace(|| {
+        let bench = Bench::new();
+        let mut capture = Capture::with(bench, left(&[Reason::NoHeadroom]));
+        let frame = frame("198.20.1.2", 60, None);
+        let peer = index_of("p0").unwrap();
+        let sender = without_room(&frame, peer);
+        let lost = |capture: &Capture| capture.bench.count("no-headroom");
+        let end = Instant::now() + Duration::from_secs(20);
+        while lost(&capture) < 4 {
+            assert!(Instant::now() < end, "{:?}", capture.bench.counts());
+            run_live(sender.as_fd(), &[0; 60], 4, 4, 0).unwrap();
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let seen = capture.seen();
+        let is_it = |one: &Seen| one.reason == Some(Reason::NoHeadroom);
+        assert!(!seen.is_empty() && seen.iter().all(is_it), "{seen:?}");
+        // The same frame, run by hand, has the kernel's room in front: it would get its tag.
+        let r0 = capture.bench.r0;
+        let told = capture.bench.forwarder.rehearse(r0, &frame, &[TAGGED]);
+        let told = told.unwrap();
+        assert_eq!((told.left, told.next_hop), (None, Some(TAGGED)));
     });
 }
 

@@ -10,7 +10,7 @@ use bpf::program::{Loader, Program};
 use super::wanted::{Purpose, Wanted, bits};
 use super::{RING_BYTES, samples, shown};
 use crate::Result;
-use crate::forward::{Load, OWN_BYTES, Reason, shared};
+use crate::forward::{Load, Reason};
 use crate::packed::{Packed, packed};
 
 pub(super) const CAPTURED: Packed = packed!("captured");
@@ -41,11 +41,7 @@ impl Load {
     ) -> bpf::Result<Program> {
         let at_tc = self.mode == Mode::Tc;
         let loader = if at_tc {
-            let loader = CAPTURED_SEGMENT
-                .loader()?
-                .constant("PORT", self.port as u64);
-            let loader = loader.value_size("own4", OWN_BYTES)?;
-            self.capacity.shape(shared(loader, maps), self.cpus)?
+            self.loader_at_tc(&CAPTURED_SEGMENT.bytes(), maps)?
         } else {
             self.loader(&CAPTURED.bytes(), maps)?
         };

@@ -31,6 +31,9 @@ pub struct Explained {
     pub(super) reason: Option<Because>,
     /// Absent where it is not forwarded.
     pub(super) rewrite: Option<Rewrite>,
+    /// Where it is forwarded: why frames of this port were lost behind the program, which runs on none
+    /// there.
+    pub(super) behind: Vec<Behind>,
     /// Absent where the kernel has nothing to look up.
     pub(super) kernel: Option<Kernel>,
     /// What the kernel does with it, if it gets it.
@@ -139,6 +142,18 @@ pub(super) struct Because {
     pub(super) decided_by: String,
     /// What to do, where something is wrong.
     pub(super) remedy: Option<&'static str>,
+}
+
+/// Why frames were lost behind the program.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct Behind {
+    pub(super) name: &'static str,
+    /// So many since the start.
+    pub(super) frames: u64,
+    pub(super) meaning: String,
+    /// What to do.
+    pub(super) remedy: &'static str,
 }
 
 /// What changes in the frame.

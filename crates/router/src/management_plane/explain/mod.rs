@@ -26,7 +26,7 @@ pub use packet::read as packet_seen;
 pub(crate) use packet::{Flow, flow_of};
 pub use question::{Question, bytes_of, hexadecimal};
 
-use self::form::{Because, FrameSeen, Kernel, Rewrite, SCHEMA};
+use self::form::{Because, Behind, FrameSeen, Kernel, Rewrite, SCHEMA};
 use self::kernel::Says;
 use self::packet::{Packet, Plan, Seen};
 use self::search::Found;
@@ -169,6 +169,7 @@ impl Told<'_> {
             },
             reason: left.map(|reason| self.because(reason)),
             rewrite: if left.is_none() { self.rewrite() } else { None },
+            behind: left.map_or_else(|| self.behind(), |_| Vec::new()),
             differences: self.differences(says.as_ref()),
             kernel,
             then,
@@ -188,11 +189,36 @@ impl Told<'_> {
         }
     }
 
+    /// What counters say of frames that came by this port and went on like this one.
+    fn behind(&self) -> Vec<Behind> {
+        // Without counters there is nothing to say.
+        let counters = self.follower.engine().counters().unwrap_or_default();
+        let mut all: Vec<Behind> = Vec::new();
+        for count in &counters.reasons {
+            let known = says::behind(count.reason);
+            let Some((meaning, remedy)) = known.filter(|_| count.frames > 0) else {
+                continue;
+            };
+            if count.ifindex != self.arrival.port.ifindex {
+                continue;
+            }
+            match all.iter_mut().find(|one| one.name == count.reason) {
+                Some(one) => one.frames += count.frames,
+                None => all.push(Behind {
+                    name: count.reason,
+                    frames: count.frames,
+                    meaning: says::line(meaning),
+                    remedy,
+                }),
+            }
+        }
+        all
+    }
+
     fn because(&self, reason: Reason) -> Because {
-        let meaning = reason.meaning().split_whitespace();
         Because {
             name: reason.name(),
-            meaning: meaning.collect::<Vec<_>>().join(" "),
+            meaning: says::line(reason.meaning()),
             decided_by: says::decided_by(reason, self.kept),
             remedy: reason.remedy(),
         }

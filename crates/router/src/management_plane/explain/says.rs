@@ -33,6 +33,26 @@ pub(super) fn decided_by(reason: Reason, kept: &[String]) -> String {
     said.to_owned()
 }
 
+/// A text in one line.
+pub(super) fn line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What a reason says that is found out behind the program, and what to do; `None` for all others.
+pub(super) fn behind(name: &str) -> Option<(&'static str, &'static str)> {
+    const BEHIND: [Reason; 3] = [
+        Reason::NoHeadroom,
+        Reason::TransmitFull,
+        Reason::EgressRefused,
+    ];
+    if name == "socket-full" {
+        let meaning = "The workers are too slow for what arrives.";
+        return Some((meaning, "more queues and cores, or engine xdp"));
+    }
+    let reason = BEHIND.into_iter().find(|reason| reason.name() == name)?;
+    Some((reason.meaning(), reason.remedy()?))
+}
+
 /// What the kernel does with a packet, by its own look-up.
 pub(super) fn does(says: &Says, name: impl Fn(u32) -> String) -> String {
     match says {
