@@ -119,13 +119,14 @@ fn a_signal_ends_the_analysis_of_a_large_recording_and_leaves_nothing() {
         (&["report", "large.trace"], Signal::INT),
         (&["diff", "large.trace", "large.trace"], Signal::TERM),
         (&["export", "large.trace", "--perfetto", "p"], Signal::INT),
+        (&["export", "large.trace", "--firefox", "f"], Signal::INT),
         (&["export", "large.trace", "--text", "t"], Signal::TERM),
     ] {
         // On a busy machine a signal may come when the program is just done.
         let output = (0..10).find_map(|_| {
             let output = interrupted(words, directory, signal);
             if output.is_none() {
-                for name in ["j", "h", "p", "t"] {
+                for name in ["j", "h", "p", "f", "t"] {
                     let _ = fs::remove_file(directory.join(name));
                 }
             }
@@ -169,6 +170,40 @@ fn a_signal_ends_a_recording_which_is_shown_and_kept() {
         .wait_with_output()
         .unwrap();
     assert_eq!(kept.stdout, output.stdout, "{kept:?}");
+}
+
+#[test]
+fn a_flight_recorder_keeps_its_last_part_for_whoever_wants_it() {
+    if !needs::root("to open tracepoints") {
+        return;
+    }
+    let place = Directory::new("flight").unwrap();
+    let directory = place.path();
+    let mut child = start(&["record", "--all", "--last", "0.4", "-o", "t"], directory);
+    while !directory.join("t").exists() {
+        assert_eq!(child.try_wait().unwrap(), None, "it records");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::thread::sleep(Duration::from_secs(2));
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    for words in [
+        &["report", "t", "--json", "j"][..],
+        &["export", "t", "--firefox", "f", "--collapsed", "c"],
+    ] {
+        let output = start(words, directory).wait_with_output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+    let read = |name: &str| fs::read_to_string(directory.join(name)).unwrap();
+    let raw: Value = serde_json::from_str(&read("j")).unwrap();
+    assert_eq!(raw["budget"]["wall"], 400_000_000, "{raw}");
+    let profile: Value = serde_json::from_str(&read("f")).unwrap();
+    assert!(!profile["threads"].as_array().unwrap().is_empty());
+    let stacks = read("c");
+    let line = stacks.lines().next().unwrap();
+    let (_, microseconds) = line.rsplit_once(' ').unwrap();
+    assert!(microseconds.parse::<u64>().is_ok(), "{line}");
 }
 
 #[test]

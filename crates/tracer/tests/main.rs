@@ -5,6 +5,7 @@ mod analyses;
 mod browser;
 mod diff;
 mod ends;
+mod exports;
 mod format;
 mod golden;
 mod lifetimes;

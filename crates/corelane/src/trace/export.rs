@@ -8,19 +8,29 @@ use std::sync::Arc;
 
 use tracer::Trace;
 use tracer::analyse::Analysis;
-use tracer::export::{perfetto, text};
+use tracer::export::{collapsed, firefox, perfetto, text};
 
 use crate::common::{Outcome, answer, unless_interrupted};
 
-/// Write a trace for Perfetto, or as lines of text
+/// Write a trace for Perfetto, the Firefox Profiler or flame graphs, or as lines of text
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The trace
     #[arg(value_name = "FILE")]
     trace: PathBuf,
     /// Write Perfetto's format to FILE (open it at ui.perfetto.dev or with its trace processor)
-    #[arg(long, value_name = "FILE", required_unless_present = "text")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        required_unless_present_any = ["firefox", "collapsed", "text"]
+    )]
     perfetto: Option<PathBuf>,
+    /// Write a profile of time on cores and off them to FILE (open it at profiler.firefox.com)
+    #[arg(long, value_name = "FILE")]
+    firefox: Option<PathBuf>,
+    /// Write the same as collapsed stacks with microseconds to FILE, for flame graphs
+    #[arg(long, value_name = "FILE")]
+    collapsed: Option<PathBuf>,
     /// Write one line for each event to FILE (`-`: standard output)
     #[arg(long, value_name = "FILE")]
     text: Option<PathBuf>,
@@ -30,10 +40,21 @@ pub(crate) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let path = arguments.trace.clone();
     let trace = Arc::new(unless_interrupted(move || Trace::open(&path))??);
-    if let Some(path) = &arguments.perfetto {
-        export(path, &trace, |trace, out| {
+    let analysed: [(&Option<PathBuf>, Form); 3] = [
+        (&arguments.perfetto, |trace, out| {
             perfetto::write(trace, &Analysis::new(trace), out)
-        })?;
+        }),
+        (&arguments.firefox, |trace, out| {
+            firefox::write(trace, &Analysis::new(trace), out)
+        }),
+        (&arguments.collapsed, |trace, out| {
+            collapsed::write(trace, &Analysis::new(trace), out)
+        }),
+    ];
+    for (path, form) in analysed {
+        if let Some(path) = path {
+            export(path, &trace, form)?;
+        }
     }
     if let Some(path) = &arguments.text {
         export(path, &trace, text::write)?;

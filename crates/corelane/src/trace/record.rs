@@ -32,9 +32,12 @@ pub(crate) struct Arguments {
     /// Study everything that runs
     #[arg(long, conflicts_with = "command")]
     all: bool,
-    /// End after SECONDS (with --pid or --all, 5 unless told)
+    /// End after SECONDS (with --pid or --all, and without --last, 5 unless told)
     #[arg(long, alias = "duration", value_name = "SECONDS", value_parser = time(1e-3, 86400.0))]
     seconds: Option<Duration>,
+    /// Keep the last SECONDS before the end alone: a flight recorder, until a signal or --seconds
+    #[arg(long, value_name = "SECONDS", value_parser = time(1e-3, 86400.0))]
+    last: Option<Duration>,
     /// Record code places at waits and wake-ups (about 2 microseconds each)
     #[arg(long)]
     stacks: bool,
@@ -74,6 +77,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         ring_bytes: arguments.ring as usize,
         stacks: arguments.stacks,
         packets: arguments.packets,
+        last: arguments.last,
         output: Some(arguments.output.clone()),
         backend: if arguments.perf {
             Backend::Perf
@@ -86,7 +90,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let mut recording = Recording::start(&options)?;
     let limit = arguments
         .seconds
-        .or((!is_command).then_some(Duration::from_secs(5)));
+        .or((!is_command && arguments.last.is_none()).then_some(Duration::from_secs(5)));
     until_ended(&mut recording, limit);
     // Who ends the recording wants to see it; a second signal ends the program.
     let asked_to_end = host::interrupted();

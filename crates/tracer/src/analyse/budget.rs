@@ -12,7 +12,7 @@ use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 use sweep::Sweep;
-pub(super) use sweep::wait_for;
+pub(crate) use sweep::wait_for;
 
 use super::classify::Class;
 use crate::timeline::{Cause, Timeline};

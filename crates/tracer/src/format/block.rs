@@ -122,6 +122,8 @@ pub(super) struct Entries {
     pub(super) count: u32,
     /// Time of the first entry.
     pub(super) first: u64,
+    /// Time of the last one.
+    pub(super) last: u64,
     pub(super) bytes: Vec<u8>,
 }
 
@@ -132,6 +134,7 @@ impl Entries {
             cpu: 0,
             count: 1,
             first: 0,
+            last: 0,
             bytes,
         }
     }

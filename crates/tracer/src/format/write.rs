@@ -16,6 +16,8 @@ const BLOCK_BYTES: usize = 64 * 1024;
 /// finished, when nobody is disturbed any more; only what exceeds this many bytes (some ten million
 /// events) is written before.
 const MOST_WAITING: usize = 32 << 20;
+/// Of a recording that keeps its last part, events that are kept at most, bytes.
+const MOST_KEPT: usize = 256 << 20;
 /// The list place that says "the thread's number follows".
 const IN_FULL: u8 = 15;
 
@@ -182,6 +184,7 @@ impl CoreWriter {
             cpu: self.cpu,
             count: std::mem::take(&mut self.count),
             first: self.first,
+            last: self.last,
             bytes: std::mem::replace(&mut self.bytes, room()),
         }
     }
@@ -192,7 +195,8 @@ fn room() -> Vec<u8> {
     Vec::with_capacity(BLOCK_BYTES + 256)
 }
 
-/// A trace file being written to anything that takes bytes. Events wait in memory, 32 MiB at most.
+/// A trace file being written to anything that takes bytes. Events wait in memory, 32 MiB at most; of
+/// a recording that keeps its last part, 256 MiB.
 #[derive(Debug)]
 pub struct FileWriter<W: Write> {
     out: W,
@@ -202,6 +206,17 @@ pub struct FileWriter<W: Write> {
     waiting: VecDeque<Entries>,
     waiting_bytes: usize,
     most_waiting: usize,
+    /// Of a recording that keeps its last part.
+    last_part: Option<LastPart>,
+}
+
+/// What is kept of a recording whose last part is.
+#[derive(Debug)]
+struct LastPart {
+    /// How long it is, ns.
+    length: u64,
+    /// No event up to this instant is to be had any more.
+    forgotten: u64,
 }
 
 impl<W: Write> FileWriter<W> {
@@ -217,11 +232,27 @@ impl<W: Write> FileWriter<W> {
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             most_waiting: MOST_WAITING,
+            last_part: None,
         };
         file.out.write_all(MAGIC)?;
         file.out.write_all(&[VERSION])?;
         file.block(b'H', &Entries::one(serde_json::to_vec(header)?))?;
         Ok(file)
+    }
+
+    /// Keeps of all events the last `length` nanoseconds, and of these as many as fit into 256 MiB:
+    /// nothing is written before the end.
+    pub fn keep_last(&mut self, length: u64) {
+        let forgotten = 0;
+        self.last_part = Some(LastPart { length, forgotten });
+        self.most_waiting = MOST_KEPT;
+    }
+
+    /// When the part that is kept begins, of a recording that ends at `end`; `None` of one that keeps
+    /// everything.
+    pub fn begins(&self, end: u64) -> Option<u64> {
+        let part = self.last_part.as_ref()?;
+        Some(part.forgotten.max(end.saturating_sub(part.length)))
     }
 
     /// Takes the events gathered for one core and empties the gatherer; the oldest that wait are
@@ -232,10 +263,27 @@ impl<W: Write> FileWriter<W> {
     pub fn core(&mut self, core: &mut CoreWriter) -> io::Result<()> {
         let entries = core.take();
         if entries.count > 0 {
+            let now = entries.last;
             self.waiting_bytes += entries.bytes.len();
             self.waiting.push_back(entries);
+            self.forget(now);
         }
         self.let_wait(self.most_waiting)
+    }
+
+    /// Forgets what is not of the last part, or does not fit, at `now`.
+    fn forget(&mut self, now: u64) {
+        let Some(part) = &mut self.last_part else {
+            return;
+        };
+        let from = now.saturating_sub(part.length);
+        while let Some(oldest) = self.waiting.front()
+            && (oldest.last < from || self.waiting_bytes > self.most_waiting)
+        {
+            part.forgotten = part.forgotten.max(oldest.last);
+            self.waiting_bytes -= oldest.bytes.len();
+            self.waiting.pop_front();
+        }
     }
 
     /// Writes the oldest events until no more than `most` bytes of them wait.

@@ -85,6 +85,11 @@ impl Drain {
         self.tasks.extend(changes);
     }
 
+    /// Looks at locks need be kept of the `last` nanoseconds only.
+    pub(crate) fn look_at_the(&mut self, last: Option<u64>) {
+        self.witness.lookout.last = last;
+    }
+
     /// Drains until `stop`, then closes the sources and counts what was lost.
     pub(crate) fn run(mut self, stop: &AtomicBool) -> Result<Drained, RecordError> {
         // A late reader loses events, and looks at locks must not wait until a thread gives its core

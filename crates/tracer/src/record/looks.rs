@@ -43,6 +43,8 @@ pub(crate) struct Lookout {
     random: u64,
     all: u64,
     late: u64,
+    /// Looks older than this, ns, are forgotten before others go.
+    pub(crate) last: Option<u64>,
 }
 
 impl Default for Lookout {
@@ -57,6 +59,7 @@ impl Default for Lookout {
             random: now_ns() | 1,
             all: 0,
             late: 0,
+            last: None,
         }
     }
 }
@@ -129,19 +132,21 @@ impl Lookout {
             self.kept += 1;
         }
         if self.kept > KEPT {
-            self.thin();
+            let from = self.last.map(|last| begun.saturating_sub(last));
+            self.keep(|look, _| from.is_none_or(|from| look.time >= from));
+        }
+        if self.kept > KEPT {
+            self.pause *= 2;
+            self.keep(|_, number| number % 2 == 0);
         }
     }
 
-    fn thin(&mut self) {
-        self.pause *= 2;
+    /// Keeps the looks for which this is said of them and their number.
+    fn keep(&mut self, is_kept: impl Fn(&Look, usize) -> bool) {
         self.kept = 0;
         for looks in self.found.values_mut() {
-            let mut second = false;
-            looks.retain(|_| {
-                second = !second;
-                second
-            });
+            let mut numbers = 0..;
+            looks.retain(|look| numbers.next().is_some_and(|number| is_kept(look, number)));
             self.kept += looks.len();
         }
     }

@@ -43,6 +43,7 @@ mod witness;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 pub use kept::Kept;
 pub use session::{Recorded, Recording};
@@ -85,6 +86,8 @@ pub struct Options {
     pub stacks: bool,
     /// Record the XDP tracepoints too, which fire for bursts of packets.
     pub packets: bool,
+    /// Keep the last so much alone, in memory until the end, 256 MiB of events at most; `None`: all.
+    pub last: Option<Duration>,
     /// Where to write; `None` keeps the trace in memory.
     pub output: Option<PathBuf>,
     /// How switches are heard of.
@@ -100,6 +103,7 @@ impl Default for Options {
             ring_bytes: 4 << 20,
             stacks: false,
             packets: false,
+            last: None,
             output: None,
             backend: Backend::Fastest,
             system: System::default(),

@@ -96,13 +96,18 @@ impl Recording {
         let switches = switches.map(|(switches, _)| switches);
         let (file, output) = create(options.output.as_deref())?;
         let file = FileWriter::new(BufWriter::new(file), &header);
-        let file = file.map_err(RecordError::unwritable(&output))?;
+        let mut file = file.map_err(RecordError::unwritable(&output))?;
+        let last = options.last.map(|last| last.as_nanos() as u64);
+        if let Some(last) = last {
+            file.keep_last(last);
+        }
         for core in &cores {
             core.enable()
                 .map_err(|cause| refusal(&cause, &options.system))?;
         }
         let mut drain = Drain::new(cores, switches, decoders, file, output.clone());
         drain.tasks(machine::threads());
+        drain.look_at_the(last);
         let stop = Arc::new(AtomicBool::new(false));
         let handle = std::thread::Builder::new()
             .name("corelane-trace".to_owned())
@@ -177,6 +182,13 @@ impl Recording {
         trailer.start = self.start;
         trailer.end = end;
         trailer.exit = std::mem::take(&mut self.exit);
+        if let Some(begins) = drained.file.begins(end)
+            && begins > trailer.start
+        {
+            trailer.start = begins;
+            // They count from the recording's beginning.
+            trailer.holds.clear();
+        }
         let output = self.output.clone();
         let written = drained.file.written();
         let file = drained.file.finish(&trailer);

@@ -8,6 +8,7 @@ fn file(payload: &[u8]) -> Vec<u8> {
         cpu: 3,
         count: 7,
         first: 99,
+        last: 99,
         bytes: payload.to_vec(),
     };
     let (head, stored) = packer.block(b'C', &entries);

@@ -60,6 +60,22 @@ fn a_long_recording_keeps_no_more_looks_and_takes_longer_pauses() {
 }
 
 #[test]
+fn where_the_last_part_is_kept_older_looks_go_and_pauses_stay() {
+    let word = [1_u32; 3];
+    let mut lookout = Lookout {
+        last: Some(0),
+        ..Lookout::default()
+    };
+    (0..OFTEN).for_each(|_| lookout.waits(std::process::id(), word.as_ptr() as u64));
+    lookout.choose();
+    for _ in 0..KEPT * 3 {
+        lookout.look(Duration::ZERO);
+    }
+    assert_eq!(lookout.pause, PAUSE);
+    assert!(lookout.kept <= KEPT, "{}", lookout.kept);
+}
+
+#[test]
 fn looks_that_the_scheduler_let_wait_do_not_count() {
     let word = [1_u32; 3];
     let of = |late: u64, in_time: u64| {

@@ -27,3 +27,44 @@ fn events_wait_and_the_oldest_are_written_when_they_are_too_many() {
     let times: Vec<u64> = events.iter().map(|event| event.time).collect();
     assert_eq!(times, [10, 20, 30]);
 }
+
+/// A core hands over an event at each of these times; what is kept of them, and from when.
+fn kept(times: &[u64], length: u64, most: usize) -> (Vec<u64>, Option<u64>) {
+    let mut file = FileWriter::new(Vec::new(), &Header::default()).expect("memory");
+    file.keep_last(length);
+    file.most_waiting = most;
+    let mut core = CoreWriter::new(0);
+    let empty = file.written();
+    for &time in times {
+        core.push(&Event {
+            time,
+            cpu: 0,
+            tid: 7,
+            kind: Kind::FutexExit(0),
+        });
+        file.core(&mut core).expect("memory");
+        assert_eq!(file.written(), empty, "nothing is written before the end");
+    }
+    let begins = file.begins(times.last().map_or(0, |time| time + 1));
+    let bytes = file.finish(&Trailer::default()).expect("memory");
+    let events = crate::Trace::from_bytes(&bytes).expect("a trace").events;
+    (events.iter().map(|event| event.time).collect(), begins)
+}
+
+#[test]
+fn the_last_part_is_kept_and_no_more_than_fits() {
+    let times = [100, 200, 300, 400, 500];
+    assert_eq!(kept(&times, 1_000, MOST_KEPT), (times.to_vec(), Some(0)));
+    // From 301 on; the event at 300 says who ran then.
+    assert_eq!(
+        kept(&times, 200, MOST_KEPT),
+        (vec![300, 400, 500], Some(301))
+    );
+    let (events, begins) = kept(&times, 1_000, 10);
+    assert!(
+        !events.is_empty() && events.len() < times.len(),
+        "{events:?}"
+    );
+    let forgotten = times[times.len() - events.len() - 1];
+    assert_eq!(begins, Some(forgotten), "{events:?}");
+}

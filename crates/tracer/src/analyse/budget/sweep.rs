@@ -253,7 +253,7 @@ impl<'a> Sweep<'a> {
 }
 
 /// What a cause means for the budget.
-pub(in crate::analyse) fn wait_for(cause: Cause, classes: &[Class]) -> WaitFor {
+pub(crate) fn wait_for(cause: Cause, classes: &[Class]) -> WaitFor {
     match cause {
         Cause::Futex(object) | Cause::KernelLock(object) => match classes.get(object as usize) {
             Some(class) if class.is_lock() => WaitFor::Lock(object),
