@@ -73,10 +73,19 @@ fn the_drafts_example_by_its_own_pseudocode() {
 fn eleven_equal_trials_decide_a_load() {
     for (loss, class) in [(0.0, Class::Lower), (0.1, Class::Upper)] {
         assert_eq!(
-            classify(&Goal::NDR, &trials(10, 1.0, loss)),
+            classify(
+                &Goal::NDR,
+                &trials(10, Goal::NDR.final_trial_duration, loss)
+            ),
             Class::Undecided
         );
-        assert_eq!(classify(&Goal::NDR, &trials(11, 1.0, loss)), class);
+        assert_eq!(
+            classify(
+                &Goal::NDR,
+                &trials(11, Goal::NDR.final_trial_duration, loss)
+            ),
+            class
+        );
     }
 }
 
