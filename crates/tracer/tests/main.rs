@@ -17,6 +17,7 @@ mod pictures;
 mod programs;
 mod prove;
 mod queueing;
+mod runtimes;
 mod synthetic;
 mod timeline;
 mod writers;
