@@ -5,7 +5,9 @@
 //! all the time. The piece of work shows it, because it asks for as many instructions at once as a
 //! core has units for them.
 
+use std::collections::BTreeMap;
 use std::hint::black_box;
+use std::time::{Duration, Instant};
 
 use crate::CoreId;
 use crate::clock::now_ns;
@@ -17,19 +19,69 @@ const STEPS: u32 = 700;
 /// them.
 const INTERRUPTED: f64 = 0.1;
 
+/// Pieces of work that take so many times as long as in the calmest trial were slowed down. On a
+/// virtual machine whose neighbour came and went they took 1.00 to 1.07 times as long without it,
+/// and 1.3 to 2.1 times with it.
+const SLOWED: f64 = 1.12;
+/// A look between trials: some pieces of work.
+const LOOK: Duration = Duration::from_millis(9);
+
+/// Holds the cores of each trial of a run against the calmest one on as many cores.
+#[derive(Debug, Default)]
+pub struct Calmest {
+    /// The shortest mean of a trial's pieces of work, ns, by how many cores were at work, on each.
+    working: Shortest,
+    /// The same between trials.
+    idle: Shortest,
+}
+
+type Shortest = BTreeMap<(usize, CoreId), f64>;
+
+impl Calmest {
+    /// What `run` gives, and whether one of the `cores` that are at work for it was slower than it
+    /// can be.
+    pub fn watch<T>(&mut self, cores: &[CoreId], run: impl FnOnce() -> T) -> (T, bool) {
+        let pace = Watch::on(cores);
+        let given = run();
+        (given, is_slowed(&mut self.working, cores, &pace.end()))
+    }
+
+    /// Returns when nobody slows `cores`, on which no trial runs, or at `until`.
+    pub fn wait(&mut self, cores: &[CoreId], until: Instant) {
+        while Instant::now() + LOOK < until && !crate::interrupted() {
+            let pace = Watch::on(cores);
+            std::thread::sleep(LOOK);
+            if !is_slowed(&mut self.idle, cores, &pace.end()) {
+                return;
+            }
+        }
+    }
+}
+
+/// Whether one of `cores` was slower than in the calmest trial until now, this one included.
+fn is_slowed(shortest: &mut Shortest, cores: &[CoreId], pieces: &[Option<f64>]) -> bool {
+    let mut slowed = false;
+    for (&core, &piece) in cores.iter().zip(pieces) {
+        let Some(piece) = piece else { continue };
+        let shortest = shortest.entry((cores.len(), core)).or_insert(piece);
+        *shortest = shortest.min(piece);
+        slowed |= piece > SLOWED * *shortest;
+    }
+    slowed
+}
+
 /// Watches some cores from its making on, as root; elsewhere it sees nothing.
 #[derive(Debug)]
-pub struct Watch(Lookers<Pieces>);
+struct Watch(Lookers<Pieces>);
 
 impl Watch {
-    /// Watches `cores`.
-    pub fn on(cores: &[CoreId]) -> Self {
+    fn on(cores: &[CoreId]) -> Self {
         Self(Lookers::on(cores))
     }
 
     /// How long a piece of work took on each core, in their order, ns: the mean of those that no
     /// interrupt fell into. `None` where none was timed.
-    pub fn end(self) -> Vec<Option<f64>> {
+    fn end(self) -> Vec<Option<f64>> {
         let cores = self.0.end().into_iter();
         cores.map(|pieces| pieces?.mean()).collect()
     }

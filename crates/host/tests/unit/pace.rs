@@ -41,3 +41,39 @@ fn a_core_that_works_is_watched() {
         );
     });
 }
+
+#[test]
+fn a_core_is_held_against_its_own_calmest_trial_with_as_many_at_work() {
+    let mut shortest = Shortest::new();
+    let (first, second) = (CoreId(0), CoreId(1));
+    let mut slowed =
+        |cores: &[CoreId], pieces: &[Option<f64>]| is_slowed(&mut shortest, cores, pieces);
+    assert!(!slowed(&[first], &[Some(2000.0)]));
+    assert!(!slowed(&[first], &[Some(1000.0)]), "the calmest until now");
+    assert!(slowed(&[first], &[Some(1200.0)]));
+    assert!(
+        !slowed(&[first], &[Some(1100.0)]),
+        "within the clock's ways"
+    );
+    assert!(!slowed(&[second], &[Some(1200.0)]), "another core");
+    let both = [first, second];
+    assert!(!slowed(&both, &[Some(1500.0), Some(1500.0)]));
+    assert!(slowed(&both, &[Some(1500.0), Some(1900.0)]));
+    assert!(!slowed(&both, &[Some(1500.0), None]), "nobody looked");
+}
+
+#[test]
+fn waiting_for_calm_has_an_end() {
+    let mut calmest = Calmest::default();
+    let cores = crate::allowed_cores().unwrap();
+    // Nobody is as fast as this.
+    for &core in &cores {
+        calmest.idle.insert((cores.len(), core), 0.001);
+    }
+    let begun = Instant::now();
+    calmest.wait(&cores, begun + Duration::from_millis(40));
+    assert!(begun.elapsed() < Duration::from_secs(2));
+    if needs::root("for a real-time priority") {
+        assert!(begun.elapsed() >= Duration::from_millis(20));
+    }
+}
