@@ -7,17 +7,18 @@
 //! What it cannot do: reassemble or fragment, answer with ICMP, resolve neighbours. A frame that
 //! needs one of these has a [`Reason`](fastpath::forward::Reason) by which it is the kernel's.
 
-use std::fs::File;
-use std::io;
+mod hand_over;
+
 use std::sync::Arc;
 
 use fastpath::forward::{PortSettings, Step};
 use fib::NextHop;
 use fib::organisation::Reader;
-use port::pool::{LINE, Layout};
-use port::xsk::Handed;
+use port::pool::LINE;
 use port::{Burst, Frame, Pool, Port, PortError};
 use wire::ethernet::MacAddress;
+
+pub use hand_over::HandedWorker;
 
 use super::ethernet_input::{self, Input};
 use super::lane::Lane;
@@ -80,17 +81,6 @@ struct Table<R> {
     reader: R,
     v4: Lane<u32>,
     v6: Lane<u128>,
-}
-
-/// What another process needs to go on in a worker's place.
-#[derive(Debug)]
-pub struct HandedWorker {
-    /// How its memory is cut.
-    pub layout: Layout,
-    /// Its memory.
-    pub memory: File,
-    /// The sockets of each port, by its number.
-    pub ports: Vec<(u32, Vec<Handed>)>,
 }
 
 /// Runs frames to completion on one core.
@@ -228,44 +218,6 @@ impl<R: Reader> Worker<R> {
     /// Free buffers: what the pool was made with, when no port has lent any.
     pub fn free_buffers(&self) -> usize {
         self.pool.available()
-    }
-
-    /// What another process needs in its place.
-    ///
-    /// # Errors
-    /// When none can have it, and when that is not so just now.
-    pub fn hand_over(&self) -> io::Result<HandedWorker> {
-        let memory = self.pool.file().ok_or_else(|| {
-            let what = "its frames lie in memory that only this process can have";
-            io::Error::new(io::ErrorKind::Unsupported, what)
-        })?;
-        let ports = self.ports.iter();
-        let ports = ports.map(|attached| Ok((attached.number, attached.port.handed()?)));
-        Ok(HandedWorker {
-            layout: self.pool.layout(),
-            memory: memory.try_clone()?,
-            ports: ports.collect::<io::Result<_>>()?,
-        })
-    }
-
-    /// Between two bursts: leaves its memory and its rings to whoever goes on with them.
-    ///
-    /// # Errors
-    /// The system's.
-    pub fn leave(&self) -> io::Result<()> {
-        self.pool.leave()
-    }
-
-    /// Goes on with what another process has left.
-    ///
-    /// # Errors
-    /// As [`Pool::take_up`].
-    pub fn go_on(&mut self) -> io::Result<()> {
-        self.pool.take_up()?;
-        for attached in &mut self.ports {
-            attached.port.go_on();
-        }
-        Ok(())
     }
 
     /// Asks every port what it lost and writes it into the counters: a system call for some ports,
