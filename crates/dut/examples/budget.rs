@@ -17,6 +17,7 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use bed::{Failure, SEED, fill, lay, open};
+use bpf::attach::Request;
 use clap::Parser;
 use dut::budget::{Budget, Case, Measured, Program, SCHEMA, Step};
 use dut::routes::{self, Routes};
@@ -150,7 +151,7 @@ impl Bed {
         let core = host::allowed_cores()?[0];
         let name = format!("budget-{family}-{destinations}").to_lowercase();
         let lanes = lay(&name, core, family, destinations, routes)?;
-        let mut forwarder = lanes.dut().enter(|| open(&lanes))??;
+        let mut forwarder = lanes.dut().enter(|| open(&lanes, Request::Native))??;
         fill(&mut forwarder, &lanes, routes)?;
         let mut programs = Vec::new();
         for program in Program::all(family) {

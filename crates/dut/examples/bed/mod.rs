@@ -60,10 +60,10 @@ pub(crate) fn lay(
 
 /// A forwarder on both ports; the first is that of `bpf/ablation.c`'s frames, the second its
 /// `EGRESS`.
-pub(crate) fn open(lanes: &Lanes) -> Result<Forwarder, Failure> {
+pub(crate) fn open(lanes: &Lanes, request: Request) -> Result<Forwarder, Failure> {
     let mut forwarder = Forwarder::new(Lookup::Own, Capacity::default())?;
     for end in [lanes.ingress(), lanes.egress()] {
-        forwarder.attach(&end.interface, Request::Native)?;
+        forwarder.attach(&end.interface, request)?;
         let settings = PortSettings {
             enabled: true,
             accepts: Accepts {

@@ -2,8 +2,11 @@
 //! Internet's table: nothing captured, a reason that no frame has, a filter that none passes, one frame
 //! in a thousand, every frame; samples of one frame in a thousand.
 //!
-//! `make bench-capture`, as root. What each of these may cost at most is printed beside it.
+//! `make bench-capture`, as root. What each of these may cost at most is printed beside it. With
+//! `ARGS=--programs`, the programs alone, without a device.
 
+mod alone;
+#[path = "../bed/mod.rs"]
 mod bed;
 
 use std::ops::Range;
@@ -12,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bed::{Failure, SEED, fill, lay, open};
+use bpf::attach::Request;
 use bpf::classic::Filter;
 use clap::Parser;
 use dut::routes::{self, DESTINATIONS};
@@ -46,12 +50,15 @@ const NOBODYS: &str = "\
 /// What capturing costs.
 #[derive(Parser)]
 struct Options {
-    /// Rounds; everything is measured once in each
-    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u16).range(2..))]
-    rounds: u16,
+    /// Rounds; everything is measured once in each [default: 30; 20000 with --programs]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(2..))]
+    rounds: Option<u16>,
     /// Length of a trial in seconds
     #[arg(long, default_value_t = 0.3)]
     seconds: f64,
+    /// The programs alone: each runs on one frame by hand, 200 times in a row
+    #[arg(long, conflicts_with = "seconds")]
+    programs: bool,
 }
 
 /// What is captured in a trial.
@@ -120,6 +127,11 @@ fn settings(port: u32) -> Result<Vec<Setting>, Failure> {
 fn main() -> ExitCode {
     let options = Options::parse();
     let done = host::cleanup::on_signal().map_err(Failure::from);
+    let measure = if options.programs {
+        alone::measure
+    } else {
+        measure
+    };
     match done.and_then(|()| measure(&options)) {
         Ok(table) => {
             println!("{}", table.to_text());
@@ -137,17 +149,18 @@ fn measure(options: &Options) -> Result<Table, Failure> {
     let routes = routes::load(None, usize::MAX, SEED)?;
     let core = host::allowed_cores()?[0];
     let lanes = lay("capture-cost", core, Family::Ipv4, DESTINATIONS, &routes)?;
-    let mut forwarder = lanes.dut().enter(|| open(&lanes))??;
+    let mut forwarder = lanes.dut().enter(|| open(&lanes, Request::Native))??;
     fill(&mut forwarder, &lanes, &routes)?;
     let settings = settings(lanes.ingress().index)?;
     let mut load = Load::default();
     let mut rounds = Rounds::new(settings.len(), SEED);
     // Warm: the first frames of a generator are counted elsewhere.
     carry(&mut forwarder, &lanes, &mut load, &settings[0], trial)?;
-    rounds.run(options.rounds.into(), |place| {
+    let count = options.rounds.unwrap_or(30);
+    rounds.run(count.into(), |place| {
         carry(&mut forwarder, &lanes, &mut load, &settings[place], trial)
     })?;
-    let title = format!("IPv4, 64-byte frames, rounds: {}", options.rounds);
+    let title = format!("IPv4, 64-byte frames, rounds: {count}");
     let mut table = Table::new(title)
         .text("captured")
         .number("ns a frame")

@@ -1,0 +1,145 @@
+//! The programs alone: no device and no reader, one frame that each runs on by hand. What differs is
+//! instructions; caches are warm.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use bpf::attach::Request;
+use bpf::program::Program;
+use dut::routes::{self, DESTINATIONS};
+use fastpath::forward::Forwarder;
+use fastpath::forward::capture::{Frames, Samples};
+use fastpath::generate::{Destinations, Frames as Made, Generator};
+use fib::NextHop;
+use figures::Rounds;
+use report::Table;
+use tester::sizes::Family;
+use tester::veth::lanes::{Lanes, NEXT_HOPS};
+
+use crate::bed::{Failure, SEED, fill, lay, open};
+use crate::{Options, Shown, arm, sample, settings};
+
+/// How often a program runs on the frame: fewer times than it has hops to live.
+const IN_A_ROW: u32 = 200;
+const ROUNDS: u16 = 20_000;
+/// An address of the generator's network, from which the way back is this one.
+const SOURCE: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
+
+/// What a program reads while it runs.
+#[expect(dead_code, reason = "held")]
+enum Reader {
+    Nobody,
+    Frames(Frames),
+    Samples(Samples),
+}
+
+/// What each setting's program takes, beside the one that ships.
+pub(crate) fn measure(options: &Options) -> Result<Table, Failure> {
+    let routes = routes::load(None, usize::MAX, SEED)?;
+    let core = host::allowed_cores()?[0];
+    let lanes = lay("programs-alone", core, Family::Ipv4, DESTINATIONS, &routes)?;
+    // In generic mode no program is for its device alone, and any can be run by hand.
+    let mut forwarder = lanes.dut().enter(|| open(&lanes, Request::Generic))??;
+    fill(&mut forwarder, &lanes, &routes)?;
+    returns(&mut forwarder, &lanes)?;
+    let frame = frame(&lanes, routes.destinations[0])?;
+    let ingress = lanes.ingress().index;
+    let mut settings = settings(ingress)?;
+    // Nobody reads what would be shown of each.
+    settings.retain(|setting| setting.name != "every frame");
+    let mut programs = Vec::new();
+    for setting in &settings {
+        programs.push(program(&mut forwarder, ingress, &setting.shown)?);
+    }
+    host::cores::bind(0, &[core])?;
+    let mut rounds = Rounds::new(programs.len(), SEED);
+    let count = options.rounds.unwrap_or(ROUNDS);
+    for _ in 0..count {
+        host::cleanup::check()?;
+        rounds.run(1, |place| {
+            let (program, _) = &programs[place];
+            let result = program.run(&frame, 0, IN_A_ROW)?;
+            Ok::<f64, Failure>(f64::from(result.duration_ns))
+        })?;
+    }
+    // In generic mode a tag is told of the frame that the kernel took in last, which may be another's.
+    let counts = forwarder.port_counters();
+    let received: u64 = counts.values().map(|port| port.received).sum();
+    let forwarded: u64 = counts.values().map(|port| port.forwarded).sum();
+    if forwarded < received / 100 * 99 {
+        return Err(format!("of {received} frames {forwarded} were forwarded").into());
+    }
+    let title = format!("one frame {IN_A_ROW} times in a row, rounds: {count}");
+    let mut table = Table::new(title)
+        .text("captured")
+        .number("ns a run")
+        .number("ns more");
+    for (place, setting) in settings.iter().enumerate() {
+        let all = rounds.of(place).copied().collect();
+        let more = rounds.pairs(place, 0).map(|(one, ships)| one - ships);
+        table.push([
+            setting.name.to_owned(),
+            format!("{:.1}", middle(all)),
+            format!("{:+.1}", middle(more.collect())),
+        ]);
+    }
+    Ok(table)
+}
+
+/// The mean of the middle half: the kernel tells whole nanoseconds, and interrupts are left out.
+fn middle(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    let quarter = values.len() / 4;
+    let half = &values[quarter..values.len() - quarter];
+    half.iter().sum::<f64>() / half.len() as f64
+}
+
+/// A frame that was forwarded is again one for this router.
+fn returns(forwarder: &mut Forwarder, lanes: &Lanes) -> Result<(), Failure> {
+    for number in 1..=NEXT_HOPS {
+        let mut entry = forwarder.next_hop(NextHop(number));
+        entry.destination_mac = lanes.ingress().mac;
+        forwarder.set_next_hop(NextHop(number), entry)?;
+    }
+    Ok(())
+}
+
+fn frame(lanes: &Lanes, to: u32) -> Result<Vec<u8>, Failure> {
+    let made = Made {
+        source_mac: lanes.sink_mac(),
+        destination_mac: lanes.ingress().mac,
+        vlan: None,
+        source: IpAddr::V4(SOURCE),
+        destinations: Destinations::V4(vec![Ipv4Addr::from_bits(to)]),
+        source_port: 1024,
+        source_ports: 1,
+        destination_port: 9,
+        ttl: 255,
+        lengths: vec![60],
+        stream: 1,
+        stamp_every: 0,
+    };
+    Ok(Generator::new(lanes.ingress().index, &made)?.preview()?)
+}
+
+/// The program that a port has for a setting.
+fn program(
+    forwarder: &mut Forwarder,
+    port: u32,
+    shown: &Shown,
+) -> Result<(Program, Reader), Failure> {
+    Ok(match shown {
+        Shown::Nothing => (forwarder.shipped(port)?, Reader::Nobody),
+        Shown::Captured(wanted) => {
+            let frames = arm(forwarder, wanted)?;
+            let program = forwarder.showing(port)?;
+            forwarder.end_capture();
+            (program, Reader::Frames(frames))
+        }
+        Shown::Samples(every) => {
+            let samples = sample(forwarder, *every)?;
+            let program = forwarder.showing(port)?;
+            forwarder.end_samples();
+            (program, Reader::Samples(samples))
+        }
+    })
+}
