@@ -2,21 +2,23 @@
 //!
 //! A change of a large table reads four cache lines, and none is near: the number of the node, the
 //! node found by that, and then the next hop in it and the element in the arrays at once. One change
-//! waits three times. So changes go through four steps, and each step is taken for a change that is
-//! farther ahead: what the next step reads has come meanwhile. Which node a prefix is in, the second
-//! step finds out, and the third what a move to another next hop stores; the last step need not look
-//! again.
+//! waits three times. So changes go through four steps, a group of them at a time, and each step is
+//! taken for a group that is farther ahead: what the next step reads has come meanwhile. Which node a
+//! prefix is in, the second step finds out, and the third what a move to another next hop stores; the
+//! last step need not look again.
 
 use super::routes::{First, Spot};
 use super::{Family, Table, TableError};
 use crate::next_hop::NextHop;
 use crate::prefix::Prefix;
 
-/// Changes between one that takes a step and one that takes the next: about half as many lines as a
-/// core asks for at once.
-const APART: usize = 8;
-/// Changes that have taken the second step and not the last, no fewer.
-const UNDER_WAY: usize = 4 * APART;
+/// Changes of a group: about half as many lines as a core asks for at once.
+const TOGETHER: usize = 8;
+/// Groups that are under way, one for each step.
+const STEPS: usize = 4;
+
+/// A change that is under way: what it is, and what the second and the third step have found out.
+type UnderWay<A> = ((Prefix<A>, NextHop), First, Spot);
 
 impl<A: Family> Table<A> {
     /// Makes the changes, or none of them. Of changes to one prefix that follow each other, only the
@@ -42,48 +44,54 @@ impl<A: Family> Table<A> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // Compiled once for each set of instructions.
     fn change_in_line(&mut self, changes: &[(Prefix<A>, NextHop)]) -> Result<(), TableError> {
-        // What the second step has found out of the changes that are under way, and the third.
-        let mut found = [(First::default(), Spot::default()); UNDER_WAY];
-        let behind = |turn: usize, steps: usize| {
-            let at = turn.wrapping_sub(steps * APART);
-            changes.get(at).map(|change| (at, change.0))
-        };
-        for turn in 0..changes.len() + 3 * APART {
-            if let Some((_, prefix)) = behind(turn, 0) {
-                self.routes.prefetch_root(prefix);
+        let nothing = (Prefix::everything(), NextHop::NONE);
+        let nothing: UnderWay<A> = (nothing, First::default(), Spot::default());
+        let mut groups = [[nothing; TOGETHER]; STEPS];
+        let mut lengths = [0; STEPS];
+        let (mut read, mut turn) = (0, 0);
+        loop {
+            let behind = |steps: usize| (turn + STEPS - steps) % STEPS;
+            let group = &mut groups[behind(0)];
+            let length = &mut lengths[behind(0)];
+            *length = 0;
+            while *length < TOGETHER && read < changes.len() {
+                // Without a branch: whether it counts, nobody can foresee.
+                group[*length].0 = changes[read];
+                *length += usize::from(counts(changes, read));
+                read += 1;
             }
-            if let Some((at, prefix)) = behind(turn, 1) {
-                found[at % UNDER_WAY].0 = self.routes.prefetch_node(prefix);
+            for (change, ..) in &group[..*length] {
+                self.routes.prefetch_root(change.0);
             }
-            if let Some((at, _)) = behind(turn, 2) {
-                let (first, spot) = &mut found[at % UNDER_WAY];
+            for (change, first, _) in &mut groups[behind(1)][..lengths[behind(1)]] {
+                *first = self.routes.prefetch_node(change.0);
+            }
+            for (_, first, spot) in &mut groups[behind(2)][..lengths[behind(2)]] {
                 *spot = self.routes.prefetch_value(*first);
                 self.arrays.prefetch_word(spot.word);
             }
-            let Some((at, _)) = behind(turn, 3) else {
-                continue;
-            };
-            let Some(change) = settled(changes, at) else {
-                continue;
-            };
-            let known = found[at % UNDER_WAY];
             let (routes, arrays) = (&mut self.routes, &self.arrays);
-            if !self.transaction.move_at(routes, arrays, change, known) {
-                let place = known.0.place();
-                self.transaction.change_at(routes, arrays, change, place);
+            for &(change, first, spot) in &groups[behind(3)][..lengths[behind(3)]] {
+                if !self
+                    .transaction
+                    .move_at(routes, arrays, change, (first, spot))
+                {
+                    let place = first.place();
+                    self.transaction.change_at(routes, arrays, change, place);
+                }
+            }
+            turn += 1;
+            if lengths == [0; STEPS] {
+                break;
             }
         }
         self.transaction.finish(&mut self.routes, &mut self.arrays)
     }
 }
 
-/// The change at `at`, unless the next one is of the same prefix.
+/// Does the change at `at` count? Not if the next one is of the same prefix.
 #[inline]
-pub(super) fn settled<A: Family>(
-    changes: &[(Prefix<A>, NextHop)],
-    at: usize,
-) -> Option<(Prefix<A>, NextHop)> {
-    let change = changes[at];
+pub(super) fn counts<A: Family>(changes: &[(Prefix<A>, NextHop)], at: usize) -> bool {
     let next = changes.get(at + 1);
-    next.is_none_or(|next| next.0 != change.0).then_some(change)
+    next.is_none_or(|next| next.0 != changes[at].0)
 }

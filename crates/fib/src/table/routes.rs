@@ -107,7 +107,7 @@ impl<A: Family> Routes<A> {
             }
             Place::Node(id, number) => {
                 let node = self.node(id);
-                (node.routes >> number & 1 == 1).then(|| self.value(node, number))
+                has(node.routes, number).then(|| self.value(node, number))
             }
         }
     }
@@ -277,7 +277,7 @@ impl<A: Family> Routes<A> {
     pub(super) fn cover(&self, id: NodeId, mut number: u32) -> NextHop {
         let node = self.node(id);
         while number > 1 {
-            if node.routes >> number & 1 == 1 {
+            if has(node.routes, number) {
                 return self.value(node, number);
             }
             number >>= 1;
@@ -370,8 +370,26 @@ fn node_number<A: Family>(prefix: Prefix<A>, start: u8) -> u32 {
     1 << length | slot(prefix.address(), start) >> (A::Entry::STRIDE - length)
 }
 
+/// Has heap number `number` a route?
+#[inline]
+fn has(routes: u128, number: u32) -> bool {
+    let half = if number < 64 {
+        routes as u64
+    } else {
+        (routes >> 64) as u64
+    };
+    half >> (number & 63) & 1 == 1
+}
+
 /// How many routes come before heap number `number`.
 #[inline]
 fn rank(routes: u128, number: u32) -> usize {
-    (routes & ((1_u128 << number) - 1)).count_ones() as usize
+    let low = routes as u64;
+    let (half, before) = if number < 64 {
+        (low, 0)
+    } else {
+        ((routes >> 64) as u64, low.count_ones())
+    };
+    let below = (1_u64 << (number & 63)) - 1;
+    (before + (half & below).count_ones()) as usize
 }

@@ -343,8 +343,11 @@ fn of_changes_to_one_prefix_in_a_row_only_the_last_is_made() {
         (two, NextHop(5)),
         (two, NextHop::NONE),
     ];
-    let settled = |at| ahead::settled(&changes, at);
-    let made: Vec<_> = (0..changes.len()).filter_map(settled).collect();
+    let counts = |at: &usize| ahead::counts(&changes, *at);
+    let made: Vec<_> = (0..changes.len())
+        .filter(counts)
+        .map(|at| changes[at])
+        .collect();
     assert_eq!(
         made,
         [

@@ -1,7 +1,7 @@
 //! Hints that a route is going to be changed, each some other work after the one before: what it asks
 //! the memory for is found through what that asked for.
 
-use super::{NodeId, Place, Routes, node_number, rank};
+use super::{NodeId, Place, Routes, has, node_number, rank};
 use crate::next_hop::NextHop;
 use crate::prefix::Prefix;
 use crate::table::entry::Entry;
@@ -90,7 +90,7 @@ impl<A: Family> Routes<A> {
         let alone = begins.is_power_of_two()
             && form.separates(slots)
             && slots & node.children == 0
-            && node.routes >> first.number & 1 == 1
+            && has(node.routes, first.number)
             && !node.dirty;
         Spot {
             value,

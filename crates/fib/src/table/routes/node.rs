@@ -23,6 +23,19 @@ static LONGER: [u128; 128] = {
     longer
 };
 
+/// The slots that each heap number stands for, in nodes of so many slots.
+const fn slots_under(slots: u32) -> [u64; 128] {
+    let mut under = [0; 128];
+    let mut number = 1;
+    while number < 2 * slots {
+        let length = number.ilog2();
+        let width = slots >> length;
+        under[number as usize] = (u64::MAX >> (64 - width)) << ((number - (1 << length)) * width);
+        number += 1;
+    }
+    under
+}
+
 /// One node, in a cache line of its own: a change reads little else.
 #[derive(Clone, Debug, Default)]
 #[repr(align(64))]
@@ -59,11 +72,12 @@ impl<E: Entry> Node<E> {
     /// stands for all slots, those that inherit.
     #[inline(always)]
     pub(in crate::table) fn slots_of(&self, number: u32) -> u64 {
-        let mut slots = slots_under::<E>(number);
+        let under = const { &slots_under(E::SLOTS) };
+        let mut slots = under[number as usize];
         let longer = self.routes & LONGER[number as usize];
-        for (half, first) in [(longer as u64, 0), ((longer >> 64) as u64, 64)] {
+        for (half, first) in [(longer as u64, 0), ((longer >> 64) as u64, 64_usize)] {
             for number in ones(half) {
-                slots &= !slots_under::<E>(first + number);
+                slots &= !under[first + number as usize];
             }
         }
         slots
@@ -96,14 +110,6 @@ impl<E: Entry> Node<E> {
     pub(in crate::table) fn is_empty(&self) -> bool {
         self.routes == 0 && self.children == 0
     }
-}
-
-/// All slots that a heap number stands for.
-#[inline]
-fn slots_under<E: Entry>(number: u32) -> u64 {
-    let length = number.ilog2();
-    let width = E::SLOTS >> length;
-    (u64::MAX >> (64 - width)) << ((number - (1 << length)) * width)
 }
 
 /// The numbers of the bits set.
