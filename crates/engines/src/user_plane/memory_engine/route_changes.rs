@@ -45,20 +45,23 @@ impl RouteChanges {
         stop: &AtomicBool,
         made: &AtomicU64,
     ) -> Result<(), EngineError> {
-        let mut changes = self.draw().iter().cycle();
+        let drawn = self.draw();
         let mut batch = Vec::with_capacity(BATCH);
         let (begun, mut done) = (Instant::now(), 0_u64);
         while !stop.load(Ordering::Relaxed) && !self.prefixes.is_empty() {
             let due = (begun.elapsed().as_secs_f64() * f64::from(per_second)) as u64;
             while done < due {
-                let count = (due - done).min(BATCH as u64);
-                let pass = done / DRAWN as u64;
+                let (pass, at) = (done / DRAWN as u64, (done % DRAWN as u64) as usize);
                 let by = (pass % u64::from(self.next_hops.max(1))) as u16;
+                let next = &drawn[at..];
+                let next = &next[..next.len().min(BATCH).min((due - done) as usize)];
                 batch.clear();
-                let next = changes.by_ref().take(count as usize);
-                batch.extend(next.map(|&(prefix, hop)| (prefix, self.moved(hop, by))));
+                batch.extend(
+                    next.iter()
+                        .map(|&(prefix, hop)| (prefix, self.moved(hop, by))),
+                );
                 tables.apply_v4(&batch)?;
-                done += count;
+                done += next.len() as u64;
             }
             made.store(done, Ordering::Relaxed);
             thread::sleep(TICK);
@@ -67,13 +70,12 @@ impl RouteChanges {
     }
 
     /// In each pass a prefix has another next hop than in the one before, the one `by` numbers on.
+    /// Without a branch: nobody can foresee which it would take.
     fn moved(&self, hop: NextHop, by: u16) -> NextHop {
-        let last = self.next_hops;
-        match hop {
-            NextHop::NONE => hop,
-            NextHop(number) if number > last - by => NextHop(number - (last - by)),
-            NextHop(number) => NextHop(number + by),
-        }
+        let last = u32::from(self.next_hops);
+        let moved = u32::from(hop.0) + u32::from(by);
+        let moved = moved - last * u32::from(moved > last);
+        NextHop(moved as u16 * u16::from(hop != NextHop::NONE))
     }
 
     /// Changes of random prefixes, drawn once: who makes them would pay for their random reads of
