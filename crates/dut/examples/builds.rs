@@ -2,7 +2,8 @@
 //!
 //! Each program stands between cables of its own, with the Internet's table in its kernel's, and
 //! forwards 64-byte frames on the first core. All take turns in interleaved rounds, so that heat,
-//! clock and neighbours fall on all alike. Ratios are to the first program, within rounds.
+//! clock and neighbours fall on all alike. Trials wait for calm cores. Ratios are to the first program,
+//! within rounds; calm ones alone count where there are enough.
 //!
 //! `make bench-builds WITH=PROGRAM`, as root.
 
@@ -18,7 +19,8 @@ use std::time::Duration;
 use clap::Parser;
 use dut::device::Setting;
 use dut::{kernel, routes};
-use figures::{Estimate, Rounds};
+use figures::{Estimate, Rounds, judge};
+use host::pace::Calmest;
 use host::process::{Signal, end_with_thread, signal};
 use host::temporary::Directory;
 use report::Table;
@@ -111,11 +113,20 @@ fn measure(options: &Options) -> Result<(), Failure> {
 
     let mut rounds = Rounds::new(running.len(), 1);
     let trial = Duration::try_from_secs_f64(options.seconds)?;
+    let mut calmest = Calmest::default();
     rounds.run(options.rounds.into(), |place| {
         let Running { lanes, load, .. } = &mut running[place];
-        let carried = load.carry(lanes, WANTED, Pace::Call, trial)?;
-        Ok::<_, Failure>(carried.frames_per_second)
+        calmest.calmly(&[core], || {
+            let carried = load.carry(lanes, WANTED, Pace::Call, trial)?;
+            Ok::<_, Failure>(carried.frames_per_second)
+        })
     })?;
+    let ratios = |place, against| -> Vec<f64> {
+        let pairs = rounds.pairs(place, against);
+        let ratios = pairs.map(|(one, other)| (one.0 / other.0, one.1 || other.1));
+        let ratios: Vec<(f64, bool)> = ratios.collect();
+        judge(&ratios, ratios.len(), 1).values
+    };
 
     let title = format!(
         "engine {}, rp_filter {}, 64-byte frames, one core, {} rounds of {} s",
@@ -126,19 +137,23 @@ fn measure(options: &Options) -> Result<(), Failure> {
         "to the first",
         "middle half",
         "to Linux",
+        "calm rounds",
     ]);
     for (place, one) in running.iter().enumerate() {
-        let rate = Estimate::of(&rounds.values(place, |rate| *rate), 1);
-        let first = rounds.ratio(place, 1, |rate| *rate);
-        let ratios = rounds.ratios(place, 1, |rate| *rate);
-        let [low, high] = [0.25, 0.75].map(|share| figures::quantile(&ratios, share));
-        let linux = rounds.ratio(place, 0, |rate| *rate);
+        let own: Vec<(f64, bool)> = rounds.of(place).copied().collect();
+        let calm = own.iter().filter(|(_, slowed)| !slowed).count();
+        let rate = figures::median(&judge(&own, own.len(), 1).values);
+        let to_first = ratios(place, 1);
+        let first = Estimate::of(&to_first, 1);
+        let [low, high] = [0.25, 0.75].map(|share| figures::quantile(&to_first, share));
+        let linux = Estimate::of(&ratios(place, 0), 1);
         table.push([
             one.name.clone(),
-            grouped(rate.value as u64),
+            grouped(rate as u64),
             format!("{:.3} ({:.3})", first.value, first.interval),
             format!("{low:.3} to {high:.3}"),
             format!("{:.2} ({:.2})", linux.value, linux.interval),
+            format!("{calm} of {}", own.len()),
         ]);
     }
     print!("{}", table.to_text());

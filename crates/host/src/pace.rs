@@ -26,6 +26,11 @@ const SLOWED: f64 = 1.12;
 /// A look between trials: some pieces of work.
 const LOOK: Duration = Duration::from_millis(9);
 
+/// How long a trial waits for calm cores.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How often it is made again when they were not.
+const AGAIN: usize = 8;
+
 /// Holds the cores of each trial of a run against the calmest one on as many cores.
 #[derive(Debug, Default)]
 pub struct Calmest {
@@ -55,6 +60,33 @@ impl Calmest {
                 return;
             }
         }
+    }
+}
+
+impl Calmest {
+    /// What `trial` gives on `cores`, and whether one of them was slowed down: made as soon as there
+    /// is calm, for which it waits a second, and again where that did not last, at most eight times.
+    ///
+    /// # Errors
+    /// Those of `trial`.
+    pub fn calmly<T, E>(
+        &mut self,
+        cores: &[CoreId],
+        mut trial: impl FnMut() -> Result<T, E>,
+    ) -> Result<(T, bool), E> {
+        let mut once = || {
+            self.wait(cores, Instant::now() + PATIENCE);
+            let (given, slowed) = self.watch(cores, &mut trial);
+            given.map(|given| (given, slowed))
+        };
+        let mut given = once()?;
+        for _ in 0..AGAIN {
+            if !given.1 {
+                break;
+            }
+            given = once()?;
+        }
+        Ok(given)
     }
 }
 

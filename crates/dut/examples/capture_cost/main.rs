@@ -21,7 +21,8 @@ use clap::Parser;
 use dut::routes::{self, DESTINATIONS};
 use fastpath::forward::capture::{Frames, Samples, Wanted};
 use fastpath::forward::{Capturing, Forwarder, Reason};
-use figures::{Estimate, Rounds};
+use figures::{Estimate, Rounds, judge};
+use host::pace::Calmest;
 use report::Table;
 use tester::sizes::Family;
 use tester::veth::lanes::{Lanes, Load, Pace};
@@ -157,23 +158,32 @@ fn measure(options: &Options) -> Result<Table, Failure> {
     // Warm: the first frames of a generator are counted elsewhere.
     carry(&mut forwarder, &lanes, &mut load, &settings[0], trial)?;
     let count = options.rounds.unwrap_or(30);
+    let mut calmest = Calmest::default();
     rounds.run(count.into(), |place| {
-        carry(&mut forwarder, &lanes, &mut load, &settings[place], trial)
+        let setting = &settings[place];
+        let one = || carry(&mut forwarder, &lanes, &mut load, setting, trial);
+        calmest.calmly(&[core], one)
     })?;
     let title = format!("IPv4, 64-byte frames, rounds: {count}");
     let mut table = Table::new(title)
         .text("captured")
         .number("ns a frame")
         .text("slower by (95 %)")
-        .text("at most");
+        .text("at most")
+        .number("calm rounds");
     for (place, setting) in settings.iter().enumerate() {
-        let all = Estimate::of(&rounds.values(place, |one| *one), SEED);
-        let slower = rounds.ratio(place, 0, |one| *one);
+        let own: Vec<(f64, bool)> = rounds.of(place).copied().collect();
+        let all = figures::median(&judge(&own, own.len(), SEED).values);
+        let pairs = rounds.pairs(place, 0);
+        let ratios = pairs.map(|(one, nothing)| (one.0 / nothing.0, one.1 || nothing.1));
+        let ratios: Vec<(f64, bool)> = ratios.collect();
+        let slower = Estimate::of(&judge(&ratios, ratios.len(), SEED).values, SEED);
+        let calm = ratios.iter().filter(|(_, slowed)| !slowed).count();
         let percent = |ratio: f64| format!("{:+.1} %", (ratio - 1.0) * 100.0);
         let interval = &slower.interval;
         table.push([
             setting.name.to_owned(),
-            format!("{:.1}", all.value),
+            format!("{all:.1}"),
             format!(
                 "{} ({} to {})",
                 percent(slower.value),
@@ -183,6 +193,7 @@ fn measure(options: &Options) -> Result<Table, Failure> {
             setting
                 .most
                 .map_or_else(String::new, |most| percent(1.0 + most)),
+            format!("{calm} of {}", ratios.len()),
         ]);
     }
     Ok(table)

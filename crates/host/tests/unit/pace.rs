@@ -77,3 +77,21 @@ fn waiting_for_calm_has_an_end() {
         assert!(begun.elapsed() >= Duration::from_millis(20));
     }
 }
+
+#[test]
+fn a_trial_that_failed_ends_it() {
+    let mut calmest = Calmest::default();
+    let cores = crate::allowed_cores().unwrap();
+    assert_eq!(
+        calmest
+            .calmly(&cores[..1], || Ok::<_, ()>(7))
+            .map(|of| of.0),
+        Ok(7)
+    );
+    let mut trials = 0;
+    let failed = calmest.calmly(&cores[..1], || {
+        trials += 1;
+        Err::<(), _>("no cable")
+    });
+    assert_eq!((failed, trials), (Err("no cable"), 1));
+}
