@@ -1,7 +1,7 @@
 //! Asks a node by HTTP, at the address of its metrics.
 
 use std::fmt;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
@@ -97,13 +97,24 @@ fn get(host: &Host, path: &str) -> Result<String, String> {
     let mut last = None;
     for address in addresses.map_err(unreached)? {
         match TcpStream::connect_timeout(&address, PATIENCE) {
-            Ok(stream) => return exchange(stream, path).map_err(unreached),
+            Ok(stream) => {
+                return exchange(stream, path).map_err(|error| match error.kind() {
+                    ErrorKind::TimedOut | ErrorKind::WouldBlock => silent(),
+                    _ => unreached(error),
+                });
+            }
             Err(error) => last = Some(error),
         }
     }
     Err(unreached(last.unwrap_or_else(|| {
         std::io::Error::other("the name has no address")
     })))
+}
+
+/// It accepts connections, and that is all.
+fn silent() -> String {
+    let seconds = PATIENCE.as_secs();
+    format!("connected, but no whole answer within {seconds} s; look whether its router hangs")
 }
 
 fn exchange(mut stream: TcpStream, path: &str) -> std::io::Result<String> {

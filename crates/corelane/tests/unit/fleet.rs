@@ -238,6 +238,45 @@ fn what_is_wrong_with_a_node_is_a_line_with_its_name() {
     }
 }
 
+/// A server that accepts connections, and then says of each answer only `words`, one at a time.
+fn mute(words: &'static str) -> Host {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = listener.local_addr().unwrap().to_string().parse().unwrap();
+    thread::spawn(move || {
+        let mut kept = Vec::new();
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            kept.push(stream.try_clone().unwrap());
+            thread::spawn(move || {
+                for word in words.split_inclusive(' ').cycle() {
+                    if stream.write_all(word.as_bytes()).is_err() {
+                        return;
+                    }
+                    thread::sleep(Duration::from_millis(100));
+                }
+            });
+        }
+    });
+    host
+}
+
+#[test]
+fn a_node_that_accepts_and_never_answers_is_a_line_and_holds_nobody_up() {
+    let well = serve(answers(node(), &routes(3)));
+    let hosts = [mute(""), mute("HTTP/1.1 200 "), well];
+    let began = Instant::now();
+    let (fleet, document) = fleet(&hosts, By::Ways);
+    // Two looks, of 3 s each, on a machine that may be busy.
+    assert!(began.elapsed() < Duration::from_secs(20));
+    assert!(!fleet.well);
+    for host in &hosts[..2] {
+        let wanted = format!("{host}: connected, but no whole answer within 3 s");
+        let mut remarks = fleet.remarks.iter();
+        assert!(remarks.any(|one| one.contains(&wanted)), "{document:#}");
+    }
+    assert!(fleet.to_text().contains("1.2.3"), "{}", fleet.to_text());
+}
+
 #[test]
 fn rates_are_what_happened_between_two_looks() {
     let host = serve(answers(node(), &routes(1)));
