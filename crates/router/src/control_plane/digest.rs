@@ -143,8 +143,12 @@ fn hop(hop: &Hop) -> String {
 
 /// The range of a prefix.
 pub fn range_of<A: Address>(prefix: Prefix<A>) -> usize {
-    let inside = (of_prefix(prefix) >> (u128::BITS - RANGE_BITS)) as usize;
-    part_of(prefix) << RANGE_BITS | inside
+    range_by(prefix, of_prefix(prefix))
+}
+
+/// The same, when the hash of the prefix is known.
+pub(crate) fn range_by<A: Address>(prefix: Prefix<A>, hash: u128) -> usize {
+    part_of(prefix) << RANGE_BITS | (hash >> (u128::BITS - RANGE_BITS)) as usize
 }
 
 /// The part of a table in which a range is.

@@ -105,6 +105,16 @@ impl<A: Routed> Family<A> {
         routes.flat_map(move |routes| routes.part(number))
     }
 
+    /// The same, each with the number of its best way.
+    pub(crate) fn part_ways(
+        &self,
+        table: u32,
+        number: usize,
+    ) -> impl Iterator<Item = (Prefix<A>, WayId)> {
+        let routes = self.tables.get(&table).into_iter();
+        routes.flat_map(move |routes| routes.part_ways(number))
+    }
+
     /// The best way of a prefix in a kernel table, and whether there are others.
     pub fn best(&self, table: u32, prefix: Prefix<A>) -> Option<(&Stored, bool)> {
         let (way, more) = self.tables.get(&table)?.best(prefix)?;
@@ -128,7 +138,7 @@ impl<A: Routed> Family<A> {
     }
 
     /// The hash of what a way says to any box.
-    fn said(&self, way: WayId, objects: &Objects) -> Option<u128> {
+    pub(crate) fn said(&self, way: WayId, objects: &Objects) -> Option<u128> {
         let Stored { way, said, .. } = self.ways.get(way)?;
         if way.object == 0 {
             return *said;
@@ -148,17 +158,6 @@ impl<A: Routed> Family<A> {
             0 => digest::said(way, way.hops()),
             object => digest::said(way, &objects.hops(object)),
         }
-    }
-
-    /// The hash of that.
-    pub(crate) fn best_hash(
-        &self,
-        table: u32,
-        prefix: Prefix<A>,
-        objects: &Objects,
-    ) -> Option<u128> {
-        let (way, _) = self.tables.get(&table)?.best(prefix)?;
-        self.said(way, objects)
     }
 
     /// What the engine must answer for exactly this prefix; [`NextHop::NONE`]: nothing of its own.

@@ -337,6 +337,12 @@ impl<A: Address> RouteTable<A> {
         self.slots.part(number)
     }
 
+    /// The prefixes of one part, each with its best way.
+    pub fn part_ways(&self, number: usize) -> impl Iterator<Item = (Prefix<A>, WayId)> {
+        let entries = self.slots.part_entries(number);
+        entries.map(|(prefix, slot)| (*prefix, slot.best.way))
+    }
+
     /// Gives back memory that one part once needed and no longer does.
     pub fn shrink_part(&mut self, number: usize) {
         self.slots.shrink_part(number);

@@ -22,6 +22,7 @@ use crate::control_plane::digest::{self, RANGES, of_prefix, range_of};
 use crate::control_plane::family::Family;
 use crate::control_plane::follower::Follower;
 use crate::control_plane::routed::Routed;
+use crate::control_plane::routes::WayId;
 use crate::control_plane::slots::PARTS;
 use crate::engine::Counters;
 
@@ -34,7 +35,7 @@ pub const NODE_ROUTES: &str = "corelane-node-routes/1";
 /// So many ranges are listed at once.
 pub const LISTED_AT_ONCE: usize = 64;
 /// Prefixes looked at in a step of an answer.
-const AT_ONCE: usize = 8;
+const AT_ONCE: usize = 16;
 
 /// A router among others. Counts are since the start.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -261,16 +262,18 @@ fn said<A: Routed + Send + 'static>(
                 let more = walk.step(
                     follower,
                     |_| true,
-                    |prefix| {
+                    |prefix, way| {
                         let objects = follower.mirror().objects();
-                        let Some(said) = family(follower).best_hash(table, prefix, objects) else {
+                        // A way may have become another since: then a range differs for a moment.
+                        let Some(said) = family(follower).said(way, objects) else {
                             return;
                         };
+                        let of_it = of_prefix(prefix);
                         let hash = match by {
-                            By::Prefixes => of_prefix(prefix),
-                            By::Ways => digest::joined(of_prefix(prefix), said),
+                            By::Prefixes => of_it,
+                            By::Ways => digest::joined(of_it, said),
                         };
-                        let sum = &mut sums[range_of(prefix)];
+                        let sum = &mut sums[digest::range_by(prefix, of_it)];
                         *sum = sum.wrapping_add(hash as u64);
                     },
                 );
@@ -293,7 +296,7 @@ fn said<A: Routed + Send + 'static>(
                 walk.step(
                     follower,
                     |part| wanted[part],
-                    |prefix| {
+                    |prefix, _| {
                         if !ranges.contains(&range_of(prefix)) {
                             return;
                         }
@@ -319,8 +322,8 @@ struct Walk<A> {
     family: Of<A>,
     /// The next part of the table.
     part: usize,
-    /// Prefixes of the parts before.
-    waiting: Vec<Prefix<A>>,
+    /// Prefixes of the parts before, with their ways.
+    waiting: Vec<(Prefix<A>, WayId)>,
 }
 
 impl<A: Routed> Walk<A> {
@@ -329,21 +332,23 @@ impl<A: Routed> Walk<A> {
         &mut self,
         follower: &Follower,
         wanted: impl Fn(usize) -> bool,
-        mut look: impl FnMut(Prefix<A>),
+        mut look: impl FnMut(Prefix<A>, WayId),
     ) -> bool {
         if self.waiting.is_empty() {
             if self.part >= PARTS {
                 return false;
             }
             if wanted(self.part) {
-                let part = (self.family)(follower).part(self.table, self.part);
+                let part = (self.family)(follower).part_ways(self.table, self.part);
                 self.waiting.extend(part);
             }
             self.part += 1;
             return true;
         }
         let left = self.waiting.len().saturating_sub(AT_ONCE);
-        self.waiting.drain(left..).for_each(&mut look);
+        for (prefix, way) in self.waiting.drain(left..) {
+            look(prefix, way);
+        }
         true
     }
 }
