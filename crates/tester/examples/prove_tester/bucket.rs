@@ -54,9 +54,12 @@ const PROFILE: Profile = Profile {
     retries: 1,
     ..Profile::QUICK
 };
-/// Tokens that the second keeps, frames: as many as the ring in front of the device holds, which come
-/// at once when the device has been kept from its core.
-const TOKENS: u32 = 256;
+/// Tokens that the second keeps, s: with more of them it takes a longer trial to show the rate than
+/// the quick profile has time for.
+const SAVED_SECONDS: f64 = 0.005;
+/// And frames: a few, and no more than the ring in front of the device holds, which come at once when
+/// the device has been kept from its core.
+const SAVED: (f64, f64) = (5.0, 256.0);
 
 /// Rate, buffer and the delay of that buffer, of a bucket of `rate` frames/s.
 pub(crate) fn claims(rate: f64, bytes: u32) -> Result<Vec<Claim>, super::Error> {
@@ -154,7 +157,8 @@ pub(crate) fn claims(rate: f64, bytes: u32) -> Result<Vec<Claim>, super::Error> 
 /// Rate of a bucket of `rate` frames/s without a queue.
 pub(crate) fn claims_without_queue(rate: f64, bytes: u32) -> Result<Vec<Claim>, super::Error> {
     let testbed = Testbed::new(1500, true)?;
-    let rule = format!("limit rate over {rate:.0}/second burst {TOKENS} packets drop;");
+    let saved = (rate * SAVED_SECONDS).clamp(SAVED.0, SAVED.1);
+    let rule = format!("limit rate over {rate:.0}/second burst {saved:.0} packets drop;");
     across(&testbed, &rule)?;
     let rig = testbed.rig("a limit of nftables", 1)?;
     let mut rig = Placing::new(rig, Way::through(&testbed, Box::new(Vec::new)));

@@ -43,6 +43,8 @@ fn search_and_look(session: &mut Session<'_>, high: f64) -> Unbridged {
     let mut found = usual(session, high);
     let (mut bridge, mut unlooked) = (None, None);
     let mut decided = profile.final_seconds;
+    // What passed in the trials that were too short, and how long those were.
+    let mut shorter = None;
     let mut seconds = profile.look_seconds;
     while seconds > decided && seconds <= RFC_SECONDS {
         let Some(rate) = found.lower else {
@@ -51,12 +53,13 @@ fn search_and_look(session: &mut Session<'_>, high: f64) -> Unbridged {
         let because = match longer(session, rate, seconds, decided) {
             Longer::Carried => break,
             Longer::Unknown(why) => {
-                // The error that a buffer leaves falls with the length: what trials of this one
-                // decided is near enough.
-                unlooked = (decided < profile.look_seconds).then_some(why);
+                let left = shorter.map(|shorter| bridged(shorter, (rate, decided)));
+                let is_near = left.is_some_and(|left| left <= profile.resolution / 2.0);
+                unlooked = (decided < profile.look_seconds || !is_near).then_some(why);
                 break;
             }
             Longer::Less(long, why) => {
+                shorter = Some((rate, decided));
                 decided = long;
                 why
             }
@@ -90,6 +93,13 @@ fn search_and_look(session: &mut Session<'_>, high: f64) -> Unbridged {
         bridge,
         unlooked,
     }
+}
+
+/// What buffers still bridge of a rate that passed in trials of so many seconds, as a share of it,
+/// where another passed in shorter ones: what a buffer adds to a rate falls with the length.
+fn bridged(shorter: (f64, f64), (rate, seconds): (f64, f64)) -> f64 {
+    let held = (shorter.0 - rate).max(0.0) / (1.0 / shorter.1 - 1.0 / seconds);
+    held / seconds / rate
 }
 
 /// The usual trials of a search were too short.
