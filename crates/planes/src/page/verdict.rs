@@ -6,7 +6,7 @@ use super::words::{percent, time};
 use crate::cause::NOTICED;
 use crate::deployment::Variant;
 use crate::guest::BOOT_BOUND;
-use crate::result::{Cause, Cell, ChannelShare, Comparison, Measure, Plane, Protocol};
+use crate::result::{Cause, Cell, Change, ChannelShare, Comparison, Measure, Plane, Protocol};
 
 /// Who disturbs whom: where requests take most of the user plane's throughput, and where packets
 /// lengthen responses most.
@@ -20,18 +20,37 @@ pub(super) fn answer(comparison: &Comparison) -> Vec<String> {
         Some((*variant, beside / alone - 1.0))
     });
     let responses: Vec<(Variant, f64)> = responses.collect();
-    let taken: Vec<(Variant, f64)> = planes
+    // A change whose interval holds none is none.
+    let clear = |change: Change| {
+        if change.high < 0.0 {
+            -change.share
+        } else {
+            0.0
+        }
+    };
+    let told = planes
         .iter()
-        .map(|(variant, planes)| (*variant, 1.0 - planes.beside / planes.alone))
-        .collect();
+        .filter_map(|(variant, planes)| Some((*variant, planes.change?)));
+    let taken: Vec<(Variant, f64)> = told.map(|(of, change)| (of, clear(change))).collect();
     let noticed = format!("{:.0} %", NOTICED * 100.0);
     let packets = most(&taken).map(|(variant, share, below)| match variant {
-        None => format!("Requests take less than {noticed} of the user plane's throughput{below}."),
+        None => format!(
+            "Requests take no {noticed} of the user plane's throughput that stand clear of \
+             none{below}."
+        ),
         Some(variant) => format!(
-            "Requests take {:.0} % of the user plane's throughput with {variant}, and less than \
-             {noticed}{below}.",
+            "Requests take {:.0} % of the user plane's throughput with {variant}, and no {noticed} \
+             that stand clear of none{below}.",
             share * 100.0
         ),
+    });
+    let untold = planes.len() - taken.len();
+    let untold = (untold > 0).then(|| {
+        format!(
+            "What requests take of the user plane's throughput cannot be told in {untold} of {} \
+             cases: fewer than five pairs of searches count.",
+            planes.len()
+        )
     });
     let requests = most(&responses).map(|(variant, share, below)| match variant {
         None => {
@@ -43,7 +62,7 @@ pub(super) fn answer(comparison: &Comparison) -> Vec<String> {
             share + 1.0
         ),
     });
-    packets.into_iter().chain(requests).collect()
+    packets.into_iter().chain(untold).chain(requests).collect()
 }
 
 /// Where the share is largest, if it is noticed; that share; and in how many of all it is not.
@@ -57,9 +76,10 @@ fn most(shares: &[(Variant, f64)]) -> Option<(Option<Variant>, f64, String)> {
 /// What a variant's planes do at the smallest payload.
 struct Planes {
     payload: u32,
-    /// The user plane's throughput, bits a second: alone, and beside requests.
+    /// The user plane's throughput alone, bits a second.
     alone: f64,
-    beside: f64,
+    /// What requests change of it, where enough pairs of searches count.
+    change: Option<Change>,
     /// A request's median response, milliseconds: alone, and beside packets.
     response: Option<[f64; 2]>,
 }
@@ -80,7 +100,7 @@ impl Planes {
         Some(Self {
             payload,
             alone: user(false)?.throughput_bps?,
-            beside: user(true)?.throughput_bps?,
+            change: user(true)?.change,
             response: responses.map(Into::into),
         })
     }
@@ -130,7 +150,6 @@ pub(super) fn remarks(comparison: &Comparison) -> Vec<String> {
 /// "AMP, packets in kernel, 64 bytes: requests take 12 % of the user plane's throughput; packets …"
 fn influence(comparison: &Comparison, variant: Variant) -> Option<String> {
     let planes = Planes::of(comparison, variant)?;
-    let packets = change("the user plane's throughput", planes.alone, planes.beside);
     let requests = match planes.response {
         Some([alone, beside]) => format!(
             "; packets {} a request's median response ({alone:.1} to {beside:.1} ms)",
@@ -143,22 +162,34 @@ fn influence(comparison: &Comparison, variant: Variant) -> Option<String> {
         None => String::new(),
     };
     Some(format!(
-        "{variant}, {} bytes: {} alone; requests {packets}{requests}.",
+        "{variant}, {} bytes: {} alone; {}{requests}.",
         planes.payload,
         prefixed(planes.alone, "bit/s"),
+        throughput(planes.change),
     ))
 }
 
-fn change(what: &str, alone: f64, beside: f64) -> String {
-    let lost = 1.0 - beside / alone;
-    if lost.abs() < NOTICED {
-        format!("change {what} by less than {:.0} %", NOTICED * 100.0)
-    } else if lost > 0.0 {
-        format!("take {:.0} % of {what}", lost * 100.0)
+/// What requests change of the throughput.
+fn throughput(change: Option<Change>) -> String {
+    let Some(Change {
+        share, low, high, ..
+    }) = change
+    else {
+        return "what requests take of the user plane's throughput cannot be told".to_owned();
+    };
+    let [share, low, high] = [share, low, high].map(|of| of * 100.0);
+    if high < 0.0 {
+        let (least, most) = (-high, -low);
+        format!(
+            "requests take {:.0} % ({least:.0} to {most:.0}) of the user plane's throughput",
+            -share
+        )
+    } else if low > 0.0 {
+        format!("requests add {share:.0} % ({low:.0} to {high:.0}) to the user plane's throughput")
     } else {
         format!(
-            "take nothing of {what} (the two searches differ by {:.0} % the other way)",
-            -lost * 100.0
+            "what requests change of the user plane's throughput is not clear ({low:+.0} to \
+             {high:+.0} %)"
         )
     }
 }
@@ -227,3 +258,7 @@ fn explanation(cause: &Cause) -> String {
     };
     format!("{}: {what}, {rest}{parts}.", cause.variant)
 }
+
+#[cfg(test)]
+#[path = "../../tests/unit/verdict.rs"]
+mod tests;
