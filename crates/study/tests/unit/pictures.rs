@@ -19,12 +19,9 @@ fn the_lock_is_named_where_there_is_one() {
         let budget = &picture.trace.budget;
         budget.other * 200 > budget.wall
     };
-    // Without optimisation so much is done outside the lock that what it costs lies about where
-    // a lock begins to matter.
-    let unnamed = |picture: &Picture| !picture.trace.locks.iter().any(|lock| lock.blamed);
     let mut pictures = take(&cores, Effort::THOROUGH.picture, 1).expect("root may take traces");
     for _ in 0..4 {
-        if !pictures.iter().any(disturbed) && !unnamed(&pictures[1]) {
+        if !pictures.iter().any(disturbed) {
             break;
         }
         pictures = take(&cores, Effort::THOROUGH.picture, 1).expect("root may take traces");
