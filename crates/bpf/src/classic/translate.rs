@@ -4,7 +4,7 @@
 //! length (r3), and says whether the frame passes (r0). The accumulator is r0, the index r5; r4 and r6 are
 //! for addresses, the stack is the filter's memory. Nothing loops, so its cost is bounded by its length.
 
-use super::{Does, Filter, From};
+use super::{Does, Filter, From, Instruction as Classic};
 use crate::sys::Instruction;
 
 const A: u8 = 0;
@@ -32,7 +32,9 @@ const TO_BIG_ENDIAN: u8 = 0xdc;
 const IF_GREATER: u8 = 0x20;
 const IF_LESS: u8 = 0xa0;
 const IF_LESS_OR_EQUAL: u8 = 0xb0;
-const IF_ZERO: u8 = 0x10;
+const IF_EQUAL: u8 = 0x10;
+const IF_NOT_EQUAL: u8 = 0x50;
+const IF_GREATER_OR_EQUAL: u8 = 0x30;
 const EXIT: u8 = 0x95;
 
 /// What the filter reads.
@@ -126,11 +128,15 @@ pub fn translate(filter: &Filter, snap: u16, bytes: Bytes) -> Option<Vec<Instruc
         writer.put(STORE_NUMBER, FRAME, 0, slot(word), 0);
     }
     let mut places = vec![0; classic.len()];
+    // How many bytes are there for certain, whatever way led to an instruction.
+    let mut known = vec![u32::MAX; classic.len()];
+    known[0] = 0;
     for (at, one) in classic.iter().enumerate() {
         places[at] = writer.code.len();
         if !reached[at] {
             continue;
         }
+        let mut there = known[at];
         match one.does()? {
             Does::Load { index, from } => {
                 let to = if index { X } else { A };
@@ -138,12 +144,14 @@ pub fn translate(filter: &Filter, snap: u16, bytes: Bytes) -> Option<Vec<Instruc
                     From::Number => writer.number(ALU | MOVE, to, one.k),
                     From::Memory => writer.put(LOAD, to, FRAME, slot(one.k), 0),
                     From::Length => writer.register(ALU | MOVE, to, LENGTH),
-                    From::Frame(size) => from_frame(&mut writer, to, one.k, size, snap),
+                    From::Frame(size) => {
+                        from_frame(&mut writer, to, one.k, size, snap, &mut there);
+                    }
                     From::FrameIndexed(size) => indexed(&mut writer, to, one.k, size, snap),
                 }
             }
             Does::LoadHeader => {
-                from_frame(&mut writer, X, one.k, 1, snap);
+                from_frame(&mut writer, X, one.k, 1, snap, &mut there);
                 writer.number(ALU | AND, X, 15);
                 writer.number(ALU | SHIFT_LEFT, X, 2);
             }
@@ -154,13 +162,24 @@ pub fn translate(filter: &Filter, snap: u16, bytes: Bytes) -> Option<Vec<Instruc
             Does::Calculate { operation, by_x } => calculate(&mut writer, operation, by_x, one.k),
             Does::Jump => writer.jump(JUMP, 0, 0, 0, To::Classic(at + 1 + one.k as usize)),
             Does::Compare { comparison, by_x } => {
-                let code = comparison as u8 | JUMP32 | if by_x { REGISTER } else { 0 };
-                let (from, number) = if by_x { (X, 0) } else { (0, one.k) };
+                let comparison = comparison as u8;
+                let (register, from, number) = if by_x {
+                    (REGISTER, X, 0)
+                } else {
+                    (0, 0, one.k)
+                };
                 let then = at + 1 + usize::from(one.then);
-                writer.jump(code, A, from, number, To::Classic(then));
-                if one.otherwise > 0 {
-                    let otherwise = at + 1 + usize::from(one.otherwise);
-                    writer.jump(JUMP, 0, 0, 0, To::Classic(otherwise));
+                let otherwise = at + 1 + usize::from(one.otherwise);
+                // One jump is enough where one of both is the next instruction.
+                if let Some(opposite) = opposite(comparison).filter(|_| one.then == 0) {
+                    let code = opposite | JUMP32 | register;
+                    writer.jump(code, A, from, number, To::Classic(otherwise));
+                } else {
+                    let code = comparison | JUMP32 | register;
+                    writer.jump(code, A, from, number, To::Classic(then));
+                    if one.otherwise > 0 {
+                        writer.jump(JUMP, 0, 0, 0, To::Classic(otherwise));
+                    }
                 }
             }
             Does::Return { accumulator } => {
@@ -171,6 +190,9 @@ pub fn translate(filter: &Filter, snap: u16, bytes: Bytes) -> Option<Vec<Instruc
             }
             Does::ToIndex => writer.register(ALU | MOVE, X, A),
             Does::ToAccumulator => writer.register(ALU | MOVE, A, X),
+        }
+        for next in leads(at, *one) {
+            known[next] = known[next].min(there);
         }
     }
     finish(writer, &places)
@@ -202,32 +224,51 @@ fn reached(filter: &Filter) -> Vec<bool> {
         if !reached[at] {
             continue;
         }
-        // Every jump leads on, and none behind the end (`Filter::new`).
-        match one.does() {
-            Some(Does::Return { .. }) | None => {}
-            Some(Does::Jump) => reached[at + 1 + one.k as usize] = true,
-            Some(Does::Compare { .. }) => {
-                reached[at + 1 + usize::from(one.then)] = true;
-                reached[at + 1 + usize::from(one.otherwise)] = true;
-            }
-            Some(_) => reached[at + 1] = true,
+        for next in leads(at, *one) {
+            reached[next] = true;
         }
     }
     reached
 }
 
-fn from_frame(writer: &mut Writer, to: u8, k: u32, size: u32, snap: u16) {
+/// The instructions that may follow one. Every jump leads on, and none behind the end (`Filter::new`).
+fn leads(at: usize, one: Classic) -> impl Iterator<Item = usize> {
+    let (first, second) = match one.does() {
+        Some(Does::Return { .. }) | None => (None, None),
+        Some(Does::Jump) => (Some(one.k as usize), None),
+        Some(Does::Compare { .. }) => (Some(one.then.into()), Some(one.otherwise.into())),
+        Some(_) => (Some(0), None),
+    };
+    let after = move |skipped| at + 1 + skipped;
+    first.into_iter().chain(second).map(after)
+}
+
+/// The comparison that holds where another does not, if the machine has one.
+fn opposite(comparison: u8) -> Option<u8> {
+    Some(match comparison {
+        IF_EQUAL => IF_NOT_EQUAL,
+        IF_GREATER => IF_LESS_OR_EQUAL,
+        IF_GREATER_OR_EQUAL => IF_LESS,
+        _ => return None,
+    })
+}
+
+/// `there`: so many bytes are there for certain.
+fn from_frame(writer: &mut Writer, to: u8, k: u32, size: u32, snap: u16, there: &mut u32) {
     let end = u64::from(k) + u64::from(size);
     // Within what is there by the second condition, so it fits.
     match u16::try_from(end).ok().filter(|end| *end <= snap) {
         Some(end) => {
-            if writer.bytes == Bytes::Copied {
+            if *there >= end.into() {
+                // They have been looked for.
+            } else if writer.bytes == Bytes::Copied {
                 writer.jump(JUMP | IF_LESS, KEPT, 0, end.into(), To::Refusal);
             } else {
                 writer.register(ALU64 | MOVE, AT, BYTES);
                 writer.number(ALU64 | ADD, AT, end.into());
                 writer.jump(JUMP | IF_GREATER | REGISTER, AT, KEPT, 0, To::Refusal);
             }
+            *there = u32::from(end).max(*there);
             writer.load(to, BYTES, k as i16, size);
         }
         None => never(writer, to),
@@ -237,7 +278,7 @@ fn from_frame(writer: &mut Writer, to: u8, k: u32, size: u32, snap: u16) {
 /// A frame has no such bytes. What follows may be reached in no other way, and needs a value then.
 fn never(writer: &mut Writer, to: u8) {
     writer.number(ALU | MOVE, AT, 0);
-    writer.jump(JUMP | IF_ZERO, AT, 0, 0, To::Refusal);
+    writer.jump(JUMP | IF_EQUAL, AT, 0, 0, To::Refusal);
     writer.number(ALU | MOVE, to, 0);
 }
 
@@ -247,11 +288,10 @@ fn indexed(writer: &mut Writer, to: u8, k: u32, size: u32, snap: u16) {
     };
     writer.register(ALU | MOVE, AT, X);
     writer.jump(JUMP | IF_GREATER, AT, 0, u32::from(snap) - end, To::Refusal);
-    writer.register(ALU64 | MOVE, END, AT);
     if writer.bytes == Bytes::Frame {
         writer.register(ALU64 | ADD, AT, BYTES);
-        writer.register(ALU64 | MOVE, END, AT);
     }
+    writer.register(ALU64 | MOVE, END, AT);
     writer.number(ALU64 | ADD, END, end);
     writer.jump(JUMP | IF_GREATER | REGISTER, END, KEPT, 0, To::Refusal);
     if writer.bytes == Bytes::Copied {
@@ -277,7 +317,7 @@ fn calculate(writer: &mut Writer, operation: u16, by_x: bool, k: u32) {
         writer.register(code, A, X);
     } else {
         if DIVISIONS.contains(&operation) {
-            writer.jump(JUMP32 | IF_ZERO, X, 0, 0, To::Refusal);
+            writer.jump(JUMP32 | IF_EQUAL, X, 0, 0, To::Refusal);
         }
         writer.register(code, A, X);
     }

@@ -51,7 +51,7 @@ const NOBODYS: &str = "\
 /// What capturing costs.
 #[derive(Parser)]
 struct Options {
-    /// Rounds; everything is measured once in each [default: 30; 20000 with --programs]
+    /// Rounds; everything is measured once in each [default: 30; 300 with --programs]
     #[arg(long, value_parser = clap::value_parser!(u16).range(2..))]
     rounds: Option<u16>,
     /// Length of a trial in seconds
