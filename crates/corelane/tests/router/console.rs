@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 #[expect(dead_code, reason = "the page of traces is moved by the mouse, too")]
 #[path = "../../../tracer/tests/browser/mod.rs"]

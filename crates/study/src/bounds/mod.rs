@@ -12,17 +12,16 @@ use std::time::{Duration, Instant};
 
 use dut::device::{Device, Setting};
 use dut::error::Error;
-use dut::kind::Kind;
 use dut::{memory, routes, testpmd};
 use fib::TableOrganisation;
-use figures::{Estimate, Interval, Random, Rounds, judge};
-use host::{CoreId, Environment};
+use figures::{Estimate, Interval, judge};
+use host::Environment;
 use report::{Document, Progress, Table};
 use serde::Serialize;
 
 use crate::choice::Choice;
 use crate::claims::{Limit, Place, SHARED, Subject, Target, claims};
-use crate::evidence::{self, Measured};
+use crate::evidence;
 use crate::transfers::plan::{self, Extent, Pace};
 use crate::transfers::{self, Transfers};
 
