@@ -7,7 +7,7 @@
 //!
 //! What the hypervisor takes, the kernel counts in ticks of 10 ms: a tick in a short trial says
 //! that something was taken around it, not how much. So the clock of each core that the trial needs
-//! is looked at too ([`gaps`](crate::gaps)).
+//! is looked at too ([`gaps`]).
 
 use host::CoreId;
 use host::lookers::Lookers;
