@@ -1,8 +1,10 @@
 //! Of `port/src/pool/shared.rs`.
 
 use super::*;
+#[cfg(not(miri))]
 use crate::{Burst, Frame};
 
+#[cfg(not(miri))]
 const LAYOUT: Layout = Layout::chunks(100, 2048, 256);
 
 #[test]
