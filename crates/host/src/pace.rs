@@ -61,9 +61,7 @@ impl Calmest {
             }
         }
     }
-}
 
-impl Calmest {
     /// What `trial` gives on `cores`, and whether one of them was slowed down: made as soon as there
     /// is calm, for which it waits a second, and again where that did not last, at most eight times.
     ///

@@ -28,7 +28,8 @@ const TRIAL_MIN: Duration = Duration::from_millis(10);
 /// Longest trial: more rounds say more than longer ones.
 const TRIAL_MAX: Duration = Duration::from_millis(200);
 
-/// Share of the time that is kept for measuring again what others disturbed.
+/// Share of the time that is kept for waiting until nobody slows the cores, and for measuring again
+/// what others disturbed.
 const RESERVE: f64 = 0.4;
 
 /// The cases and how they are measured.
@@ -41,7 +42,7 @@ pub(crate) struct Plan {
     pub(crate) pairs: usize,
     /// Length of one trial.
     pub(crate) trial: Duration,
-    /// Time for all rounds, with what is measured again because others had the cores.
+    /// Time for all rounds, with waiting for calm cores and what is measured again.
     pub(crate) time: Duration,
     seed: u64,
 }
@@ -137,7 +138,7 @@ impl Plan {
     }
 
     /// The same, apart where nothing is compared with each other: what others disturb is measured
-    /// again together with what it is compared with.
+    /// again behind what it is compared with.
     pub(crate) fn groups(&self, round: usize) -> Vec<Vec<usize>> {
         let mut random = Random::new(self.seed.wrapping_add(round as u64));
         let mut sizes = FRAME_SIZES;

@@ -1,3 +1,5 @@
+//! Of `host/src/pace.rs`.
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 

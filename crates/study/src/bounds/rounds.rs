@@ -27,6 +27,7 @@ const OVERHEAD: Duration = Duration::from_millis(60);
 /// Share of the time that is kept for waiting until nobody slows the cores, and for measuring again
 /// what others disturbed.
 const RESERVE: f64 = 0.7;
+
 /// How much is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Effort {
