@@ -11,7 +11,7 @@ fn less_time_makes_fewer_rounds_and_at_last_shorter_trials() {
     let long = Effort::within(20, false, seconds(288));
     assert_eq!(
         (long.rounds, long.trial, Some(long.time)),
-        (40, TRIAL, seconds(288))
+        (24, TRIAL, seconds(288))
     );
     let short = Effort::within(20, false, seconds(20));
     assert_eq!(
