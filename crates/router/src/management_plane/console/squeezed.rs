@@ -1,7 +1,14 @@
 //! The page's script without what only readers of its source need: indentation, empty lines, and
 //! comments on lines of their own. It is made when the program is compiled.
 
-const SOURCE: &str = include_str!("console.js");
+/// One script: each of its files may use what the others declare.
+const SOURCE: &str = concat!(
+    include_str!("state.js"),
+    include_str!("second.js"),
+    include_str!("course.js"),
+    include_str!("router.js"),
+    include_str!("page.js"),
+);
 const PARTS: ([u8; SOURCE.len()], usize) = squeeze(SOURCE);
 static BYTES: [u8; PARTS.1] = {
     let (mut bytes, mut at) = ([0; PARTS.1], 0);
