@@ -5,7 +5,8 @@
 //! drops; which one is exchanged between trials. So all have the same tables at the same places in
 //! memory. Programs are compiled from the sources of the one that ships, into a temporary
 //! directory. Before anything is measured, each has to bring every frame to the sink, and those
-//! that count have to count it.
+//! that count have to count it. Trials wait for calm cores, and are made again where others slowed
+//! them.
 //!
 //! `make bench-budget`, as root.
 
@@ -24,6 +25,7 @@ use dut::routes::{self, Routes};
 use fastpath::forward::Forwarder;
 use figures::Rounds;
 use host::Environment;
+use host::pace::Calmest;
 use host::temporary::Directory;
 use tester::sizes::{FAMILIES, Family};
 use tester::veth::lanes::{Carried, Lanes, Load, Pace};
@@ -272,7 +274,12 @@ impl Bed {
         rounds: u16,
     ) -> Result<Case, Failure> {
         let mut trials = Rounds::new(self.programs.len(), SEED);
-        trials.run(rounds.into(), |place| self.try_until_counted(place))?;
+        let core = host::allowed_cores()?[0];
+        let mut calmest = Calmest::default();
+        trials.run(rounds.into(), |place| {
+            let (trial, _) = calmest.calmly(&[core], || self.try_until_counted(place))?;
+            Ok::<_, Failure>(trial)
+        })?;
         let measured = self
             .programs
             .into_iter()

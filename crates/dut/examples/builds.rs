@@ -19,7 +19,7 @@ use std::time::Duration;
 use clap::Parser;
 use dut::device::Setting;
 use dut::{kernel, routes};
-use figures::{Estimate, Rounds, judge};
+use figures::{Estimate, Rounds};
 use host::pace::Calmest;
 use host::process::{Signal, end_with_thread, signal};
 use host::temporary::Directory;
@@ -121,13 +121,6 @@ fn measure(options: &Options) -> Result<(), Failure> {
             Ok::<_, Failure>(carried.frames_per_second)
         })
     })?;
-    let ratios = |place, against| -> Vec<f64> {
-        let pairs = rounds.pairs(place, against);
-        let ratios = pairs.map(|(one, other)| (one.0 / other.0, one.1 || other.1));
-        let ratios: Vec<(f64, bool)> = ratios.collect();
-        judge(&ratios, ratios.len(), 1).values
-    };
-
     let title = format!(
         "engine {}, rp_filter {}, 64-byte frames, one core, {} rounds of {} s",
         options.engine, options.sources, options.rounds, options.seconds
@@ -140,20 +133,19 @@ fn measure(options: &Options) -> Result<(), Failure> {
         "calm rounds",
     ]);
     for (place, one) in running.iter().enumerate() {
-        let own: Vec<(f64, bool)> = rounds.of(place).copied().collect();
-        let calm = own.iter().filter(|(_, slowed)| !slowed).count();
-        let rate = figures::median(&judge(&own, own.len(), 1).values);
-        let to_first = ratios(place, 1);
+        let own = rounds.judged(place);
+        let rate = figures::median(&own.values);
+        let to_first = rounds.judged_ratios(place, 1).values;
         let first = Estimate::of(&to_first, 1);
         let [low, high] = [0.25, 0.75].map(|share| figures::quantile(&to_first, share));
-        let linux = Estimate::of(&ratios(place, 0), 1);
+        let linux = Estimate::of(&rounds.judged_ratios(place, 0).values, 1);
         table.push([
             one.name.clone(),
             grouped(rate as u64),
             format!("{:.3} ({:.3})", first.value, first.interval),
             format!("{low:.3} to {high:.3}"),
             format!("{:.2} ({:.2})", linux.value, linux.interval),
-            format!("{calm} of {}", own.len()),
+            format!("{} of {}", own.calm, rounds.count()),
         ]);
     }
     print!("{}", table.to_text());

@@ -30,6 +30,8 @@ pub enum Weak {
 pub struct Judged {
     /// Those that count.
     pub values: Vec<f64>,
+    /// How many of all were not disturbed.
+    pub calm: usize,
     /// Why they are no evidence; `None` where they are.
     pub weak: Option<Weak>,
 }
@@ -39,6 +41,7 @@ pub struct Judged {
 pub fn judge(rounds: &[(f64, bool)], of: usize, seed: u64) -> Judged {
     let calm = |&(value, disturbed): &(f64, bool)| (!disturbed).then_some(value);
     let calm: Vec<f64> = rounds.iter().filter_map(calm).collect();
+    let undisturbed = calm.len();
     let (values, most, why) = if calm.len() * 2 > rounds.len() || calm.len() >= ENOUGH {
         (calm, CALM_SPREAD, Weak::Scattered)
     } else {
@@ -51,6 +54,7 @@ pub fn judge(rounds: &[(f64, bool)], of: usize, seed: u64) -> Judged {
     let weak = scattered || (of > 1 && values.len() == 1);
     Judged {
         values,
+        calm: undisturbed,
         weak: weak.then_some(why),
     }
 }

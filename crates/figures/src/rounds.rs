@@ -1,6 +1,7 @@
 //! Interleaved rounds: each measures every setting once, in an order of its own. Heat, clock and
 //! neighbours then fall on all settings alike, and what is compared is compared within a round.
 
+use crate::evidence::{Judged, judge};
 use crate::interval::Estimate;
 use crate::random::Random;
 
@@ -118,6 +119,24 @@ impl<T> Rounds<T> {
         self.rows
             .iter()
             .filter_map(|row| row.iter().cloned().collect())
+    }
+}
+
+/// Values, each with whether it was disturbed.
+impl Rounds<(f64, bool)> {
+    /// The values of a setting, judged.
+    pub fn judged(&self, setting: usize) -> Judged {
+        let values: Vec<(f64, bool)> = self.of(setting).copied().collect();
+        judge(&values, values.len(), self.seed)
+    }
+
+    /// The ratios of a setting to another within the rounds, judged: one is disturbed where either
+    /// value was.
+    pub fn judged_ratios(&self, setting: usize, against: usize) -> Judged {
+        let pairs = self.pairs(setting, against);
+        let ratios = pairs.map(|(one, other)| (one.0 / other.0, one.1 || other.1));
+        let ratios: Vec<(f64, bool)> = ratios.collect();
+        judge(&ratios, ratios.len(), self.seed)
     }
 }
 

@@ -67,7 +67,7 @@ impl AgainstKernel {
                 let ((own, one), (kernel, other)) = ((*own)?, (*kernel)?);
                 Some((own / kernel, one || other))
             });
-            let Judged { values, weak } = judge(&ratios.collect::<Vec<_>>(), 2, seed);
+            let Judged { values, weak, .. } = judge(&ratios.collect::<Vec<_>>(), 2, seed);
             let own = judge(&own.into_iter().flatten().collect::<Vec<_>>(), 1, seed);
             let times = Estimate::of(&values, seed);
             times.value.is_finite().then(|| Self {

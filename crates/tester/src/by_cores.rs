@@ -120,7 +120,7 @@ pub fn row(
 ) -> Option<Entry> {
     let rounds: Vec<Round> = searches.iter().map(Round::of).collect();
     let found: Vec<(f64, bool)> = rounds.iter().filter_map(Round::counted).collect();
-    let Judged { values, weak } = judge(&found, rounds.len(), seed);
+    let Judged { values, weak, .. } = judge(&found, rounds.len(), seed);
     let rate = Estimate::of(&values, seed);
     let known = (!values.is_empty()).then_some(rate);
     let (verdict, because) = match (known, weak) {
@@ -229,7 +229,7 @@ pub fn speed_up(report: &Report, entry: &Entry) -> SpeedUp {
     };
     let ratios: Vec<(f64, bool)> = found.rounds.iter().enumerate().filter_map(ratio).collect();
     let seed = report.environment.seed;
-    let Judged { values, weak } = judge(&ratios, found.rounds.len(), seed);
+    let Judged { values, weak, .. } = judge(&ratios, found.rounds.len(), seed);
     match weak {
         _ if values.is_empty() => SpeedUp::Unmeasured,
         Some(weak) => SpeedUp::Weak(weak),

@@ -21,7 +21,7 @@ use clap::Parser;
 use dut::routes::{self, DESTINATIONS};
 use fastpath::forward::capture::{Frames, Samples, Wanted};
 use fastpath::forward::{Capturing, Forwarder, Reason};
-use figures::{Estimate, Rounds, judge};
+use figures::{Estimate, Rounds};
 use host::pace::Calmest;
 use report::Table;
 use tester::sizes::Family;
@@ -172,13 +172,9 @@ fn measure(options: &Options) -> Result<Table, Failure> {
         .text("at most")
         .number("calm rounds");
     for (place, setting) in settings.iter().enumerate() {
-        let own: Vec<(f64, bool)> = rounds.of(place).copied().collect();
-        let all = figures::median(&judge(&own, own.len(), SEED).values);
-        let pairs = rounds.pairs(place, 0);
-        let ratios = pairs.map(|(one, nothing)| (one.0 / nothing.0, one.1 || nothing.1));
-        let ratios: Vec<(f64, bool)> = ratios.collect();
-        let slower = Estimate::of(&judge(&ratios, ratios.len(), SEED).values, SEED);
-        let calm = ratios.iter().filter(|(_, slowed)| !slowed).count();
+        let all = figures::median(&rounds.judged(place).values);
+        let ratios = rounds.judged_ratios(place, 0);
+        let slower = Estimate::of(&ratios.values, SEED);
         let percent = |ratio: f64| format!("{:+.1} %", (ratio - 1.0) * 100.0);
         let interval = &slower.interval;
         table.push([
@@ -193,7 +189,7 @@ fn measure(options: &Options) -> Result<Table, Failure> {
             setting
                 .most
                 .map_or_else(String::new, |most| percent(1.0 + most)),
-            format!("{calm} of {}", ratios.len()),
+            format!("{} of {count}", ratios.calm),
         ]);
     }
     Ok(table)

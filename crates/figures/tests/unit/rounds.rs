@@ -92,3 +92,19 @@ fn a_mean_is_of_what_a_round_has() {
     assert_eq!(rounds.means(&[0, 1], same), [Some(2.0), Some(1.0), None]);
     assert_eq!(rounds.means(&[1], same), [Some(3.0), None, Some(3.0)]);
 }
+
+#[test]
+fn judged_ratios_leave_rounds_out_of_which_either_side_was_disturbed() {
+    let mut rounds = Rounds::new(2, 1);
+    for round in 0..9_u32 {
+        let noisy = round % 3 == 0;
+        let own = (if noisy { 9.0 } else { 3.0 }, noisy);
+        let other = (1.5, round == 1);
+        let measured = rounds.round_in(0..2, |place| Ok::<_, ()>([own, other][place]));
+        assert_eq!(measured, Ok(()));
+    }
+    let judged = rounds.judged(0);
+    assert_eq!((judged.values, judged.calm), (vec![3.0; 6], 6));
+    let judged = rounds.judged_ratios(0, 1);
+    assert_eq!((judged.values, judged.calm), (vec![2.0; 5], 5));
+}
