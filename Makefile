@@ -52,9 +52,11 @@ guest:
 # The instruments against programs and devices whose answer is known: the lab, the tester, the
 # profiler; a table of asked, truth, found, held for each. As root, on a quiet machine, some minutes.
 prove:
-	@cargo run --release --locked --quiet -p scaling --example prove_lab
-	@cargo run --release --locked --quiet -p tester --example prove_tester
-	@cargo run --release --locked --quiet -p tracer --example prove_profiler -- $(or $(ROUNDS),2) 600
+	@held=true; prove() { cargo run --release --locked --quiet "$$@" || held=false; }; \
+	prove -p scaling --example prove_lab; \
+	prove -p tester --example prove_tester; \
+	prove -p tracer --example prove_profiler -- $(or $(ROUNDS),2) 600; \
+	$$held
 
 # What is given to others, in target/packages: a Debian package, an archive and an OCI image of the static
 # program, a list of what is in it, checksums. Some ten minutes.
