@@ -173,6 +173,13 @@ pub struct Look {
     pub before: u32,
 }
 
+impl Look {
+    /// The instant that it was meant for.
+    pub fn meant(&self) -> u64 {
+        self.time.saturating_sub(self.late.into())
+    }
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn is_zero(word: &u32) -> bool {
     *word == 0

@@ -9,9 +9,11 @@
 //! that was woken at the lock and has no core yet is not the holder: it takes the lock when it runs.
 //!
 //! A look comes some microseconds after its instant, and later on a core that slept, as one does whose
-//! thread sleeps at the lock. The lock may be free by then. But a mutex that a thread sleeps at is
-//! taken, whatever a late look says, and whether one slept is known of the instant itself. Of the
-//! other instants looks tell, whose delays are short and alike.
+//! thread sleeps at the lock. The lock may be free by then, or another's. But a mutex that a thread
+//! sleeps at is taken, whatever a late look says, until its holder wakes one: events tell both of the
+//! instant itself. From then on it is free, until the woken thread goes on or another takes it
+//! ([`super::waits::LetGo`]). A look tells of that time when it comes within it. Of the other instants looks tell,
+//! whose delays are short and alike.
 
 use super::budget::Budget;
 use super::classify::{Class, written};
@@ -84,17 +86,30 @@ impl Held {
         let (mut surely, mut perhaps, mut running) = (Vec::new(), Vec::new(), Vec::new());
         let mut beside = Vec::new();
         for look in looks {
-            let instant = look.time.saturating_sub(look.late.into());
+            let instant = look.meant();
+            let inside = timeline.inside(instant);
+            let gone = waited.let_go_at(inside).filter(|_| class == Class::Mutex);
             let meant = Now::at(timeline, &parts, &words, instant);
             let holder = tells_holder.then_some(look.after).filter(|tid| *tid != 0);
-            let (sure, possible) = if class == Class::Mutex && !meant.waiting.is_empty() {
-                meant.holder_works(holder.filter(|tid| !meant.waiting.contains(tid)))
+            let calls = gone.is_some_and(|gone| inside < gone.from);
+            let late = gone.filter(|gone| !calls && timeline.inside(look.time) >= gone.to);
+            let (sure, possible) = if let Some(gone) = late {
+                // When somebody took it meanwhile is not known.
+                (false, gone.taken && !meant.working.is_empty())
+            } else if class == Class::Mutex
+                && (calls || gone.is_none())
+                && !meant.waiting.is_empty()
+            {
+                let own = holder.filter(|tid| !meant.waiting.contains(tid));
+                let (sure, possible) = meant.holder_works(own);
+                // In front of its call it may have let go already.
+                (sure && !calls, possible)
             } else if taken(look) {
                 Now::at(timeline, &parts, &words, look.time).holder_works(holder)
             } else {
                 (false, false)
             };
-            let alone = budget.alone_at(timeline.inside(instant));
+            let alone = budget.alone_at(inside);
             beside.push(f64::from(u8::from(!alone)));
             surely.push(f64::from(u8::from(sure)));
             perhaps.push(f64::from(u8::from(possible)));

@@ -8,11 +8,13 @@
 
 mod behind;
 mod gather;
+mod let_go;
 
 use std::cmp::Reverse;
 
 pub use behind::Behind;
 pub use gather::gather;
+pub use let_go::{BEFORE_CALL, LetGo};
 
 use crate::event::{FutexCall, Operation, Tid};
 use crate::fast_map::FastMap;
@@ -155,6 +157,9 @@ pub struct Waited {
     pub between: Durations,
     /// Wake-ups after which the thread found the lock taken again by somebody who had not waited.
     pub missed: u64,
+    /// When it had been let go and nobody was known to have it, where looks fell into that; in time
+    /// order.
+    pub let_go: Vec<LetGo>,
     /// Futex calls at this word, waits and wakes.
     pub calls: u64,
     /// Time on a core inside the futex calls at this word.
@@ -168,6 +173,15 @@ pub struct Waited {
 }
 
 impl Waited {
+    /// The stretch after it was let go that contains an instant for which a look was meant, or begins at
+    /// most [`BEFORE_CALL`] after it.
+    pub fn let_go_at(&self, instant: u64) -> Option<&LetGo> {
+        let begins = instant + BEFORE_CALL;
+        let after = self.let_go.partition_point(|gone| gone.from <= begins);
+        let gone = self.let_go.get(after.checked_sub(1)?)?;
+        (instant < gone.to).then_some(gone)
+    }
+
     /// `tid` has waited for `length` until `time`.
     fn waited(&mut self, tid: Tid, length: u64, time: u64) {
         self.contended.end(time);

@@ -105,6 +105,38 @@ fn a_look_that_comes_late_to_a_lock_that_a_thread_sleeps_at_finds_it_taken() {
 }
 
 #[test]
+fn a_lock_that_was_let_go_is_free_until_the_woken_thread_goes_on() {
+    for threads in [2, 3] {
+        let (trace, truth) = Workload {
+            threads,
+            hold: 8_000,
+            think: 12_000,
+            until: 400_000_000,
+            spread: 0.5,
+        }
+        .arriving_after(6_000);
+        for late in [1_000, 15_000] {
+            let mut looks = truth.looks(400_000_000);
+            for look in &mut looks.looks {
+                *look = Look {
+                    late,
+                    ..truth.look(look.time + u64::from(late))
+                };
+            }
+            let mut trace = trace.clone();
+            trace.trailer.looks.push(looks);
+            let analysis = Analysis::new(&trace);
+            let share = truth.held as f64 / (truth.held + truth.worked) as f64;
+            let demand = analysis.locks[0].demand.expect("thousands of looks");
+            assert!(
+                demand.serial_range.contains(share),
+                "{threads} threads, {late} ns late, {share}: {demand:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn no_more_than_is_said_of_the_low_end_and_a_sleeper_hides_nothing() {
     let mut hand = Hand::new(2, 100_000_000);
     hand.thread(1001, MAIN, "logger");

@@ -192,6 +192,11 @@ enum Step {
 impl Workload {
     /// Runs the simulation: a trace, and the truth about it.
     pub fn run(&self) -> (Trace, Truth) {
+        self.arriving_after(ARRIVAL)
+    }
+
+    /// The same where a wake-up takes so long to bring the thread onto its core.
+    pub fn arriving_after(&self, arrival: u64) -> (Trace, Truth) {
         let mut hand = Hand::new(self.threads as u16, self.until);
         let mut random = Random(0x1234_5678_9abc_def1);
         let mut truth = Truth {
@@ -205,7 +210,7 @@ impl Workload {
         let mut steps = vec![Step::Thinks; count];
         let mut due: Vec<u64> = (0..count).map(|index| 1_000 + index as u64 * 7).collect();
         let mut queue: std::collections::VecDeque<usize> = std::collections::VecDeque::new();
-        let mut taken = false;
+        let (mut taken, mut handed_over) = (false, 0);
         for (index, due) in due.iter_mut().enumerate() {
             hand.thread(tid(index), MAIN, &format!("worker-{index}"));
             hand.switch(1, index as u16, 0, Left::Runnable, tid(index));
@@ -223,6 +228,11 @@ impl Workload {
             }
             let (cpu, me) = (index as u16, tid(index));
             match steps[index] {
+                // Nobody takes what is on its way to another.
+                Step::Thinks if taken && now < handed_over => {
+                    truth.worked += handed_over - now;
+                    due[index] = handed_over;
+                }
                 Step::Thinks if taken => {
                     hand.futex(now, cpu, me, Operation::WaitBitset, LOCK, 2);
                     hand.switch(now + 100, cpu, me, Left::Sleeping, 0);
@@ -243,7 +253,8 @@ impl Workload {
                         hand.futex(now, cpu, me, Operation::Wake, LOCK, 1);
                         hand.wake(now, cpu, me, tid(next));
                         hand.at(now + 10, cpu, me, Kind::FutexExit(1));
-                        let arrives = (now + ARRIVAL).max(due[next] + 150);
+                        let arrives = (now + arrival).max(due[next] + 150);
+                        handed_over = arrives;
                         hand.switch(arrives, next as u16, 0, Left::Runnable, tid(next));
                         hand.at(arrives, next as u16, tid(next), Kind::FutexExit(0));
                         let hold = random.about(self.hold, self.spread);

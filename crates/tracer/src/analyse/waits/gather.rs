@@ -2,6 +2,7 @@
 
 use super::Waited;
 use super::behind::Holders;
+use super::let_go::Finder;
 use crate::event::{Context, Event, FutexCall, Kind, Tid};
 use crate::fast_map::FastMap;
 use crate::threads::Role;
@@ -25,7 +26,10 @@ pub fn gather(trace: &Trace, timeline: &Timeline) -> Vec<Waited> {
             })
             .collect(),
         index: objects.clone().zip(0..).collect(),
-        open: objects.map(|_| Vec::new()).collect(),
+        open: objects.clone().map(|_| Vec::new()).collect(),
+        let_go: objects
+            .map(|object| finder(trace, timeline, object))
+            .collect(),
         threads: FastMap::default(),
         numbers: timeline.threads.iter().map(|thread| thread.tid).collect(),
     };
@@ -33,6 +37,17 @@ pub fn gather(trace: &Trace, timeline: &Timeline) -> Vec<Waited> {
         gatherer.event(event);
     }
     gatherer.finish()
+}
+
+/// What finds when a lock had been let go, at the looks at it.
+fn finder(trace: &Trace, timeline: &Timeline, object: Object) -> Finder {
+    let mut looks = trace.trailer.looks.iter();
+    let own =
+        looks.find(|looks| (looks.process, looks.address) == (object.process, object.address));
+    let meant = own.into_iter().flat_map(|looks| &looks.looks);
+    let mut meant: Vec<u64> = meant.map(|look| timeline.inside(look.meant())).collect();
+    meant.sort_unstable();
+    Finder::new(meant)
 }
 
 /// True for what is no event of the thread that ran.
@@ -81,6 +96,8 @@ struct Gatherer<'a> {
     index: FastMap<Object, usize>,
     /// The sleeping waiters of each object, and since when their wait is charged to nobody.
     open: Vec<Vec<(Tid, u64)>>,
+    /// When each object had been let go.
+    let_go: Vec<Finder>,
     threads: FastMap<Tid, OneThread>,
     numbers: std::collections::HashSet<Tid>,
 }
@@ -162,6 +179,7 @@ impl Gatherer<'_> {
             thread.last_wait = None;
         }
         self.open.iter_mut().for_each(Vec::clear);
+        self.let_go.iter_mut().for_each(Finder::forget);
     }
 
     fn arrive(&mut self, tid: Tid, time: u64) {
@@ -252,6 +270,7 @@ impl Gatherer<'_> {
             found.contended.begin(time);
             found.futex.wait(&call, is_number);
             self.open[object].push((tid, time));
+            self.let_go[object].waits(tid, time);
         } else if call.operation.wakes() {
             thread.released.retain(|(let_go, _)| *let_go != object);
             thread.released.push((object, on_core));
@@ -261,6 +280,7 @@ impl Gatherer<'_> {
                 found.holds_on_core.add(on_core - by_then);
             }
             found.futex.wake(&call);
+            self.let_go[object].wakes(tid, time);
             self.charge(object, tid, time);
         }
     }
@@ -294,6 +314,7 @@ impl Gatherer<'_> {
             return;
         }
         self.open[object].retain(|(waiter, _)| *waiter != tid);
+        self.let_go[object].goes_on(tid, time);
         let thread = self.thread(tid);
         if result == 0 || result == CHANGED {
             thread.acquired.push((object, time, on_core));
@@ -345,8 +366,9 @@ impl Gatherer<'_> {
                 part.waits.add(end - call.enter.min(end));
             }
         }
-        for found in &mut self.found {
+        for (found, let_go) in self.found.iter_mut().zip(self.let_go) {
             found.contended.close(end);
+            found.let_go = let_go.finish();
         }
         self.found
     }
