@@ -40,11 +40,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     routes: Option<PathBuf>,
     /// Time to spend measuring; 0.6 of it again go to rates without loss between interfaces, and
-    /// half of it to transfers between hosts [default: 66; with --quick: 10]
+    /// half of it to transfers between hosts [default: 56; with --quick: 10]
     #[arg(long, value_name = "SECONDS", value_parser = time(0.0, 86400.0))]
     seconds: Option<Duration>,
-    /// Interleaved rounds, of all frame sizes alike [default: 9, of them 3 with all sizes; --quick:
-    /// 5, 2]
+    /// Interleaved rounds, of all frame sizes alike [default: 11, of them 2 with all sizes;
+    /// --quick: 5, 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     rounds: Option<u16>,
     #[command(flatten)]

@@ -26,6 +26,9 @@ const SLOWED: f64 = 1.12;
 /// A look between trials: some pieces of work.
 const LOOK: Duration = Duration::from_millis(9);
 
+/// Who was calm so recently is calm: neighbours stay for longer.
+const RECENT: Duration = Duration::from_millis(40);
+
 /// How long a trial waits for calm cores.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How often it is made again when they were not.
@@ -38,6 +41,8 @@ pub struct Calmest {
     working: Shortest,
     /// The same between trials.
     idle: Shortest,
+    /// When each core was seen calm last.
+    calm: BTreeMap<CoreId, Instant>,
 }
 
 type Shortest = BTreeMap<(usize, CoreId), f64>;
@@ -48,11 +53,32 @@ impl Calmest {
     pub fn watch<T>(&mut self, cores: &[CoreId], run: impl FnOnce() -> T) -> (T, bool) {
         let pace = Watch::on(cores);
         let given = run();
-        (given, is_slowed(&mut self.working, cores, &pace.end()))
+        let slowed = is_slowed(&mut self.working, cores, &pace.end());
+        self.remember(cores, slowed);
+        (given, slowed)
     }
 
-    /// Returns when nobody slows `cores`, on which no trial runs, or at `until`.
+    fn remember(&mut self, cores: &[CoreId], slowed: bool) {
+        for &core in cores {
+            if slowed {
+                self.calm.remove(&core);
+            } else {
+                self.calm.insert(core, Instant::now());
+            }
+        }
+    }
+
+    /// Returns when nobody slows `cores`, on which no trial runs, or at `until`; at once where they were
+    /// calm a moment ago.
     pub fn wait(&mut self, cores: &[CoreId], until: Instant) {
+        let is_calm = |core| {
+            self.calm
+                .get(core)
+                .is_some_and(|seen| seen.elapsed() < RECENT)
+        };
+        if cores.iter().all(is_calm) {
+            return;
+        }
         while Instant::now() + LOOK < until && !crate::interrupted() {
             let pace = Watch::on(cores);
             std::thread::sleep(LOOK);

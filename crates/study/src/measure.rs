@@ -22,7 +22,7 @@ use crate::evidence::{self, Measured};
 use crate::lock_price::LockPrice;
 use crate::no_loss::{Search, Searches};
 use crate::observer::Observer;
-use crate::plan::{Effort, Plan};
+use crate::plan::{Effort, Plan, RESERVE};
 use crate::result::{Method, SCHEMA, Study};
 use crate::route_changes::RouteChanges;
 use crate::row::Row;
@@ -126,6 +126,8 @@ fn run(
         progress: Progress::new(plan.measurements()),
         observer: &mut observer,
         spent: Duration::ZERO,
+        begun: Steps::default(),
+        all: Steps::of(&plan),
     };
     for number in 0..plan.pairs {
         if round.is_over(number) {
@@ -211,6 +213,42 @@ struct Round<'a> {
     observer: &'a mut Observer,
     /// Time that rounds have taken until now.
     spent: Duration,
+    /// Measurements that were begun until now, without those made again.
+    begun: Steps,
+    /// Those of all rounds.
+    all: Steps,
+}
+
+/// Numbers of measurements.
+#[derive(Debug, Default)]
+struct Steps {
+    all: usize,
+    /// Those for which calm cores are waited, and which are made again.
+    calm: usize,
+}
+
+impl Steps {
+    fn of(plan: &Plan) -> Self {
+        let mut steps = Self::default();
+        for group in (0..plan.pairs).flat_map(|round| plan.groups(round)) {
+            steps.add(plan, &group);
+        }
+        steps
+    }
+
+    fn add(&mut self, plan: &Plan, group: &[usize]) {
+        self.all += group.len();
+        if plan.is_calm(group) {
+            self.calm += group.len();
+        }
+    }
+
+    /// How much of the time these may have taken, of `all`: trials their own share, waiting and what
+    /// is made again theirs.
+    fn share(&self, all: &Self) -> f64 {
+        let share = |part: usize, all: usize| part as f64 / all.max(1) as f64;
+        (1.0 - RESERVE) * share(self.all, all.all) + RESERVE * share(self.calm, all.calm)
+    }
 }
 
 impl Round<'_> {
@@ -222,22 +260,19 @@ impl Round<'_> {
     }
 
     /// Every case that is due. What was disturbed is measured again, where the time planned for the
-    /// rounds until now allows.
+    /// measurements until now allows.
     fn measure(&mut self, round: usize) -> Result<Vec<(usize, Measured)>, Error> {
-        let rounds = (round + 1) as f64 / self.plan.pairs as f64;
-        let planned = self.plan.time.mul_f64(rounds);
-        let groups = self.plan.groups(round);
-        let cases: usize = groups.iter().map(Vec::len).sum();
         let mut all = Vec::new();
-        for group in groups {
-            let (begun, spent) = (Instant::now(), self.spent);
-            let left = planned.saturating_sub(spent);
-            let share = group.len() as f64 / cases.max(1) as f64;
-            let until = begun + left.mul_f64(share);
+        for group in self.plan.groups(round) {
+            self.begun.add(self.plan, &group);
+            let planned = self.plan.time.mul_f64(self.begun.share(&self.all));
+            let (begun, left) = (Instant::now(), planned.saturating_sub(self.spent));
+            let calm = self.plan.is_calm(&group);
+            let until = if calm { begun + left } else { begun };
             let measured = evidence::calmer(
                 &group,
                 |group| self.attempt(round, group, until),
-                |took| spent + begun.elapsed() + took <= planned,
+                |took| calm && begun.elapsed() + took <= left,
             )?;
             self.spent += begun.elapsed();
             all.extend(measured);

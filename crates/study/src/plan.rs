@@ -30,7 +30,7 @@ const TRIAL_MAX: Duration = Duration::from_millis(200);
 
 /// Share of the time that is kept for waiting until nobody slows the cores, and for measuring again
 /// what others disturbed.
-const RESERVE: f64 = 0.4;
+pub(crate) const RESERVE: f64 = 0.4;
 
 /// The cases and how they are measured.
 pub(crate) struct Plan {
@@ -81,9 +81,9 @@ impl Effort {
     };
     /// Enough for speed-ups with an interval.
     pub const THOROUGH: Self = Self {
-        time: Duration::from_secs(63),
-        full: 3,
-        all: 9,
+        time: Duration::from_secs(56),
+        full: 2,
+        all: 11,
         sizes: &FRAME_SIZES,
         routes: usize::MAX,
         extent: Extent::All,
@@ -163,6 +163,12 @@ impl Plan {
             order.extend(groups.map(|group| self.arranged(group, &mut random)));
         }
         order
+    }
+
+    /// Whether calm cores are waited for, and disturbed trials made again, of such a group: the answer is
+    /// of what is measured in every round.
+    pub(crate) fn is_calm(&self, group: &[usize]) -> bool {
+        group.iter().any(|&index| is_pair(&self.cases[index]))
     }
 
     /// Whether it is the turn of a case's core: up to [`CORES_IN_FULL`] cores are measured alone in

@@ -81,6 +81,22 @@ fn waiting_for_calm_has_an_end() {
 }
 
 #[test]
+fn who_was_calm_a_moment_ago_is_not_waited_for() {
+    let mut calmest = Calmest::default();
+    let cores = crate::allowed_cores().unwrap();
+    calmest.remember(&cores, false);
+    // Nobody is as fast as this.
+    for &core in &cores {
+        calmest.idle.insert((cores.len(), core), 0.001);
+    }
+    let begun = Instant::now();
+    calmest.wait(&cores, begun + Duration::from_mins(1));
+    assert!(begun.elapsed() < Duration::from_secs(30));
+    calmest.remember(&cores, true);
+    assert!(calmest.calm.is_empty());
+}
+
+#[test]
 fn a_trial_that_failed_ends_it() {
     let mut calmest = Calmest::default();
     let cores = crate::allowed_cores().unwrap();
