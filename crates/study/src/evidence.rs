@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use dut::case::{Case, Sample};
 use dut::kind::Kind;
-use figures::Rounds;
+use figures::{Estimate, Interval, Rounds};
 use host::Noise;
 use host::noise::NOISY_STEAL;
 use router::engine::EngineKind;
@@ -104,6 +104,53 @@ pub(crate) fn ratios(
         Some((over / under, one || other))
     };
     pairs.filter_map(ratio).collect()
+}
+
+/// Fewer calm trials of a setting have no interval of 95 %.
+const FEWEST: usize = 6;
+/// Ends of an interval of calm trials may lie apart by this factor.
+const APART: f64 = 1.5;
+
+/// The rate of some settings by their calm trials, whatever the rounds they were in, and how many there
+/// were of each at least: the mean of the settings' medians. Calm trials are alike, so they need no
+/// pairs; where rounds seldom have all of what is compared calm, there are more of them. `None` where
+/// one setting has too few.
+pub(crate) fn calm_rate(
+    rounds: &Rounds<Measured>,
+    settings: &[usize],
+    seed: u64,
+) -> Option<(usize, Estimate)> {
+    let calm = |&setting: &usize| -> Vec<f64> {
+        let calm = rounds.of(setting).filter(|measured| !measured.disturbed);
+        calm.map(|measured| measured.frames_per_second).collect()
+    };
+    let calm: Vec<Vec<f64>> = settings.iter().map(calm).collect();
+    let fewest = calm.iter().map(Vec::len).min()?;
+    let each: Vec<Estimate> = calm.iter().map(|rates| Estimate::of(rates, seed)).collect();
+    let mean = |of: fn(&Estimate) -> f64| each.iter().map(of).sum::<f64>() / each.len() as f64;
+    let interval = Interval::new(mean(|one| one.interval.low), mean(|one| one.interval.high));
+    let told = fewest >= FEWEST && interval.low > 0.0 && interval.high <= APART * interval.low;
+    let value = mean(|one| one.value);
+    told.then_some((fewest, Estimate { value, interval }))
+}
+
+/// The rate of `over` over that of `under` by calm trials, as [`calm_rate`]: the interval is from the
+/// least that both intervals allow to the most, so it is wider than it must be.
+pub(crate) fn calm_ratio(
+    rounds: &Rounds<Measured>,
+    over: &[usize],
+    under: &[usize],
+    seed: u64,
+) -> Option<(usize, Estimate)> {
+    let (count, over) = calm_rate(rounds, over, seed)?;
+    let (other, under) = calm_rate(rounds, under, seed)?;
+    let interval = Interval::new(
+        over.interval.low / under.interval.high,
+        over.interval.high / under.interval.low,
+    );
+    let value = over.value / under.value;
+    let told = interval.high <= APART * interval.low;
+    told.then_some((count.min(other), Estimate { value, interval }))
 }
 
 #[cfg(test)]

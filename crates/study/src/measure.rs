@@ -166,10 +166,18 @@ fn run(
         .iter()
         .filter(|case| case.first == 0)
         .map(|case| {
-            let judged = judge(&row_rates(&plan.cases, &rounds, case), 1, seed);
-            Row {
-                weak: judged.weak,
-                ..Row::new(case, &judged.values, prefixes, destinations)
+            let own = own_cases(&plan.cases, case);
+            let judged = judge(&row_rates(&rounds, &own), 1, seed);
+            let row = Row::new(case, &judged.values, prefixes, destinations);
+            let calm = judged
+                .weak
+                .and_then(|_| evidence::calm_rate(&rounds, &own, seed));
+            match calm {
+                Some((_, rate)) => row.at(rate),
+                None => Row {
+                    weak: judged.weak,
+                    ..row
+                },
             }
         })
         .collect();
@@ -318,24 +326,25 @@ fn rates(rounds: &Rounds<Measured>, case: usize) -> Vec<f64> {
     rounds.values(case, |measured| measured.frames_per_second)
 }
 
-/// The rates of a row in its rounds, frames/s, and whether they were disturbed: with one worker the
-/// mean of the cores, each alone.
-fn row_rates(cases: &[Case], rounds: &Rounds<Measured>, case: &Case) -> Vec<(f64, bool)> {
+/// The cases that a row is of: with one worker each core alone.
+fn own_cases(cases: &[Case], case: &Case) -> Vec<usize> {
     let same = |&index: &usize| {
         let other = &cases[index];
         *other == *case || (case.workers == 1 && is_one_of(other, case))
     };
-    let own: Vec<usize> = (0..cases.len()).filter(same).collect();
+    (0..cases.len()).filter(same).collect()
+}
+
+/// The rates of a row's `own` cases in its rounds, frames/s, and whether they were disturbed: with one
+/// worker the mean of the cores, each alone.
+fn row_rates(rounds: &Rounds<Measured>, own: &[usize]) -> Vec<(f64, bool)> {
     if let [one] = own[..] {
         let measured = rounds.of(one);
         return measured
             .map(|measured| (measured.frames_per_second, measured.disturbed))
             .collect();
     }
-    let mean: Vec<(f64, bool)> = evidence::rates(rounds, &own)
-        .into_iter()
-        .flatten()
-        .collect();
+    let mean: Vec<(f64, bool)> = evidence::rates(rounds, own).into_iter().flatten().collect();
     if mean.is_empty() {
         vec![(0.0, false)]
     } else {

@@ -2,7 +2,7 @@
 
 use dut::case::Case;
 use dut::kind::Table;
-use figures::Weak;
+use figures::{Estimate, Weak};
 use report::units::{BitsPerSecond, FramesPerSecond};
 use serde::{Deserialize, Serialize};
 
@@ -40,13 +40,13 @@ pub(crate) struct Row {
     pub(crate) destinations: usize,
     /// Route changes asked for.
     pub(crate) route_changes_per_second: u64,
-    /// Median of the rounds.
+    /// Median of the rounds; of calm trials alone where too few rounds had all of a row's calm.
     pub(crate) frames_per_second: FramesPerSecond,
     /// The same at layer 2: frames × bytes with FCS × 8.
     pub(crate) bits_per_second: BitsPerSecond,
-    /// Lowest round, frames a second.
+    /// Lowest round, frames a second; of calm trials the lower end of the interval.
     pub(crate) low: FramesPerSecond,
-    /// Highest round, frames a second.
+    /// Highest round, frames a second; of calm trials the upper end.
     pub(crate) high: FramesPerSecond,
     /// The highest rate at which a search found nothing lost; `None` where none was found, or
     /// nobody searched.
@@ -73,6 +73,18 @@ impl Row {
             high: FramesPerSecond(high),
             no_loss_frames_per_second: None,
             weak: None,
+        }
+    }
+
+    /// The same with this rate, frames/s.
+    pub(crate) fn at(self, rate: Estimate) -> Self {
+        let frames_per_second = FramesPerSecond(rate.value);
+        Self {
+            frames_per_second,
+            bits_per_second: frames_per_second.at(self.key.frame_bytes),
+            low: FramesPerSecond(rate.interval.low),
+            high: FramesPerSecond(rate.interval.high),
+            ..self
         }
     }
 

@@ -3,12 +3,14 @@
 //!
 //! Each in turn, for cores differ: one that takes the machine's interrupts forwards less, and a
 //! speed-up against it alone is too large.
+//!
+//! Where too few rounds had all of these calm, it is the ratio of their calm trials, whatever the rounds.
 
 use dut::case::Case;
 use figures::{Estimate, Rounds, Weak, judge};
 use serde::{Deserialize, Serialize};
 
-use crate::evidence::{Measured, ratios};
+use crate::evidence::{Measured, calm_ratio, ratios};
 use crate::row::Key;
 
 /// Several workers against one, same engine, table organisation and frame size.
@@ -17,9 +19,11 @@ use crate::row::Key;
 pub(crate) struct SpeedUp {
     #[serde(flatten)]
     pub(crate) key: Key,
-    /// Rounds that count: several and single cores were measured, and frames came through on each.
+    /// Rounds that count: several and single cores were measured, and frames came through on each. Or
+    /// calm trials of each, where too few rounds had all calm.
     pub(crate) rounds: usize,
-    /// Times the frames of one worker, the mean of the cores: the median of the rounds' own ratios.
+    /// Times the frames of one worker, the mean of the cores: the median of the rounds' own ratios, or
+    /// the ratio of the medians of calm trials.
     pub(crate) times: f64,
     /// Lower end of the interval of that median: of at least nine rounds a bootstrap's 2.5
     /// percentile, else the lowest round.
@@ -41,14 +45,18 @@ impl SpeedUp {
                 .filter(|&other| is_one_of(&cases[other], case))
                 .collect();
             let judged = judge(&ratios(rounds, &[index], &alone), rounds.count(), seed);
-            let ratio = Estimate::of(&judged.values, seed);
+            let paired = (judged.values.len(), Estimate::of(&judged.values, seed));
+            let unpaired = judged
+                .weak
+                .and_then(|_| calm_ratio(rounds, &[index], &alone, seed));
+            let (count, ratio) = unpaired.unwrap_or(paired);
             ratio.value.is_finite().then(|| Self {
                 key: case.into(),
-                rounds: judged.values.len(),
+                rounds: count,
                 times: ratio.value,
                 low: ratio.interval.low,
                 high: ratio.interval.high,
-                weak: judged.weak,
+                weak: judged.weak.filter(|_| unpaired.is_none()),
             })
         };
         (0..)

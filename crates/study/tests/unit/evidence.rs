@@ -1,6 +1,7 @@
 //! Of `study/src/evidence.rs`.
 
 use fib::TableOrganisation;
+use figures::Random;
 
 use super::*;
 
@@ -101,4 +102,56 @@ fn what_others_disturbed_is_measured_again_and_a_calm_attempt_counts() {
     let mut all = vec![disturbed];
     all.extend([again; AGAIN]);
     assert_eq!(attempts(&all, 99), [3.0, 9.0], "some cores are never calm");
+}
+
+/// Rounds of a pair of cores and of each alone: calm trials have these rates and scatter by 3 %, others
+/// are slowed by up to half.
+fn noisy(true_rates: [f64; 3], calm: f64, random: &mut Random) -> Rounds<Measured> {
+    let mut rounds: Rounds<Measured> = Rounds::new(3, 1);
+    for _ in 0..11 {
+        let measured: Result<(), ()> = rounds.round_in(0..3, |place| {
+            let share = if place == 2 { calm * calm } else { calm };
+            let disturbed = random.unit() > share;
+            let scatter = 1.0 + 0.03 * (random.unit() + random.unit() - 1.0);
+            let slowed = if disturbed {
+                1.0 - 0.5 * random.unit()
+            } else {
+                1.0
+            };
+            let sample = Sample {
+                frames_per_second: true_rates[place] * scatter * slowed,
+                changes_per_second: 0.0,
+            };
+            Ok(Measured { sample, disturbed })
+        });
+        assert_eq!(measured, Ok(()));
+    }
+    rounds
+}
+
+#[test]
+fn calm_trials_tell_a_ratio_that_holds_the_truth_where_rounds_are_seldom_calm() {
+    let mut random = Random::new(7);
+    for times in [1.2, 1.93, 2.0] {
+        let (mut told, mut held) = (0, 0);
+        for seed in 0..400 {
+            let rounds = noisy([1.1e6, 0.9e6, times * 1e6], 0.8, &mut random);
+            if let Some((count, ratio)) = calm_ratio(&rounds, &[2], &[0, 1], seed) {
+                assert!((FEWEST..=11).contains(&count));
+                told += 1;
+                held += usize::from(ratio.interval.contains(times));
+            }
+        }
+        assert!(told > 200, "{told} of 400");
+        assert!(held * 100 >= told * 95, "{times}: {held} of {told}");
+    }
+}
+
+#[test]
+fn few_calm_trials_tell_nothing() {
+    let mut random = Random::new(7);
+    for _ in 0..100 {
+        let rounds = noisy([1e6, 1e6, 2e6], 0.2, &mut random);
+        assert_eq!(calm_ratio(&rounds, &[2], &[0, 1], 1), None);
+    }
 }
