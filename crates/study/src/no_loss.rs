@@ -38,6 +38,8 @@ pub(crate) const PROFILE: Profile = Profile {
 };
 /// A search takes about so long.
 pub(crate) const SEARCH: Duration = Duration::from_millis(900);
+/// For what is searched once, so many times as long is kept: it comes last, and others take longer.
+const KEPT: f64 = 1.5;
 /// Most rounds with searches.
 const MOST: usize = 6;
 /// A search begins this far above the closed loop's rate in its round: an offer beyond doubt, which
@@ -197,6 +199,8 @@ pub(crate) struct Searches<'a> {
     /// Time for all, and what they have taken.
     time: Duration,
     spent: Duration,
+    /// Of the time, for what is searched once.
+    kept: Duration,
     seed: u64,
     pub(crate) attempts: Rounds<Attempt>,
 }
@@ -213,13 +217,15 @@ impl<'a> Searches<'a> {
         let is_compared = |&index: &usize| cases[index].frame_bytes == SMALLEST;
         let (compared, once): (Vec<usize>, Vec<usize>) = wanted.into_iter().partition(is_compared);
         let each = SEARCH.as_secs_f64() * compared.len().max(1) as f64;
-        let fit = (time.as_secs_f64() / each) as usize;
+        let kept = (SEARCH * once.len() as u32).mul_f64(KEPT).min(time / 3);
+        let fit = (time.saturating_sub(kept).as_secs_f64() / each) as usize;
         Self {
             cases,
             compared,
             once,
             repeats: (fit.clamp(1, MOST.min(rounds.max(1))), rounds),
             time,
+            kept,
             spent: Duration::ZERO,
             seed,
             attempts: Rounds::new(cases.len(), seed),
@@ -245,8 +251,9 @@ impl<'a> Searches<'a> {
         let left = repeats - until(round);
         let mut order = self.compared.clone();
         Random::new(self.seed.wrapping_add(round as u64)).shuffle(&mut order);
-        let each = self.time.saturating_sub(self.spent) / (left * order.len()).max(1) as u32;
-        self.search(engines, &order, each, rate)
+        let time = self.time.saturating_sub(self.kept);
+        let each = time.saturating_sub(self.spent) / (left * order.len()).max(1) as u32;
+        self.search(engines, &order, (each, time), rate)
     }
 
     /// After all rounds: what is searched once.
@@ -260,18 +267,18 @@ impl<'a> Searches<'a> {
     ) -> Result<(), Error> {
         let order = self.once.clone();
         let each = self.time.saturating_sub(self.spent) / order.len().max(1) as u32;
-        self.search(engines, &order, each, rate)
+        self.search(engines, &order, (each, self.time), rate)
     }
 
     fn search(
         &mut self,
         engines: &mut [Box<dyn Device>],
         order: &[usize],
-        each: Duration,
+        (each, time): (Duration, Duration),
         rate: impl Fn(usize) -> f64,
     ) -> Result<(), Error> {
         let mut progress = Progress::new(order.len());
-        let (cases, time) = (self.cases, self.time);
+        let cases = self.cases;
         let spent = &mut self.spent;
         self.attempts.round_in(order.iter().copied(), |index| {
             let case = &cases[index];
