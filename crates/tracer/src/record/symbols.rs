@@ -1,4 +1,7 @@
 //! Names of addresses: symbols of ELF files (64 bits, little-endian) and of the kernel.
+//!
+//! Libraries know the format (`object`) and make names readable (`cpp_demangle`, `rustc_demangle`). One
+//! that does all, as `blazesym`, is made for code; locks are variables, so both come of one reading here.
 
 use std::collections::HashMap;
 use std::fs::File;
