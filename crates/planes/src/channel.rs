@@ -15,6 +15,8 @@ const EXCHANGES: u64 = 20_000;
 /// Packets of the rate measurement, of this many bytes each.
 const PACKETS: u64 = 200_000;
 const PACKET_BYTES: usize = 64;
+/// So long one packet waits for room, beside whatever else the agent's core does.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A channel measured between this thread and an agent on another core.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -64,10 +66,11 @@ pub fn measure(link: &mut Link<Mapping>, shared_ticks: bool) -> Result<Channel, 
     let since = Instant::now();
     let packet = [0x5a; PACKET_BYTES];
     for _ in 0..PACKETS {
+        let begun = Instant::now();
         loop {
             match link.send_packet(&packet) {
                 Ok(()) => break,
-                Err(LinkError::Full) if since.elapsed() < Duration::from_secs(2) => {
+                Err(LinkError::Full) if begun.elapsed() < PATIENCE => {
                     std::hint::spin_loop();
                 }
                 Err(error) => return Err(error.into()),

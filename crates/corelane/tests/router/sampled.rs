@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 use serde_json::Value;
 
 use super::lab::{Lab, Router, is_root, text, wait_for};
@@ -34,6 +35,8 @@ impl Collector {
         let socket = lab.b.enter(|| UdpSocket::bind(COLLECTOR)).unwrap().unwrap();
         let patience = Some(Duration::from_millis(100));
         socket.set_read_timeout(patience).unwrap();
+        // Beside other work this thread reads late.
+        set_socket_recv_buffer_size_force(&socket, 8 << 20).unwrap();
         Self(socket)
     }
 
