@@ -338,6 +338,16 @@ pub(crate) fn for_nobody(command: &mut Command) -> Output {
     output
 }
 
+/// It did what it is for. Which of two equal commands is slower says nothing of the contract, and
+/// beside other tests it may not be told.
+#[track_caller]
+fn has_answered(verb: &str, output: &Output) {
+    let code = output.status.code();
+    let verdicts: &[i32] = if verb == "scale ab" { &[0, 3, 4] } else { &[0] };
+    let has = code.is_some_and(|code| verdicts.contains(&code));
+    assert!(has, "{verb}: {}: {}", output.status, said(output));
+}
+
 #[test]
 fn documents_are_alone_on_standard_output_and_readers_may_go() {
     let directory = Directory::new("each").unwrap();
@@ -349,14 +359,16 @@ fn documents_are_alone_on_standard_output_and_readers_may_go() {
             let output = command(place, verb, &with("--json", more))
                 .output()
                 .unwrap();
-            assert!(output.status.success(), "{verb}: {}", said(&output));
+            has_answered(verb, &output);
             let document: Value = serde_json::from_slice(&output.stdout).unwrap();
             assert_is(&format!("corelane-{form}"), &document);
             let name = format!("{}.json", verb.replace(' ', "-"));
             fs::write(place.join(name), &output.stdout).unwrap();
         }
-        let output = for_nobody(&mut command(place, verb, &with("-q", more)));
-        assert!(output.status.success(), "{verb}: {}", output.status);
+        has_answered(
+            verb,
+            &for_nobody(&mut command(place, verb, &with("-q", more))),
+        );
     }
     // Pages that no other test looks at.
     for (verb, more) in [
