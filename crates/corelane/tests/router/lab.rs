@@ -208,12 +208,12 @@ impl Lab {
     }
 }
 
-/// Sends `count` pings 20 ms apart, and more until that many are answered or a second has passed
-/// without; true when each of the first `count` was answered.
+/// Sends `count` pings 20 ms apart, and more until that many are answered or, with five times the
+/// time that they take, a second has passed; true when each of the first `count` was answered.
 ///
 /// Without a deadline, ping waits 20 ms for the last answer, which a busy machine needs at times.
 pub(crate) fn ping(from: &Namespace, address: &str, count: u32) -> bool {
-    let deadline = (1 + count / 50).to_string();
+    let deadline = (1 + count / 10).to_string();
     let number = count.to_string();
     let words = ["-n", "-i", "0.02", "-w", &deadline, "-c", &number, address];
     // Ping needs nothing else of the namespace, for which `ip netns exec` would be one more program.
