@@ -338,8 +338,8 @@ pub(crate) fn for_nobody(command: &mut Command) -> Output {
     output
 }
 
-/// It did what it is for. Which of two equal commands is slower says nothing of the contract, and
-/// beside other tests it may not be told.
+/// It did what it is for. Of two equal commands, `scale ab` may call one slower by chance (3), and
+/// beside other tests it may be unable to tell (4).
 #[track_caller]
 fn has_answered(verb: &str, output: &Output) {
     let code = output.status.code();

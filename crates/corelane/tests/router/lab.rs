@@ -208,10 +208,11 @@ impl Lab {
     }
 }
 
-/// Sends `count` pings 20 ms apart, and more until that many are answered or, with five times the
-/// time that they take, a second has passed; true when each of the first `count` was answered.
+/// Sends `count` pings 20 ms apart; true when each was answered.
 ///
-/// Without a deadline, ping waits 20 ms for the last answer, which a busy machine needs at times.
+/// The deadline is a second and five times what they take. Until it, ping sends more while answers
+/// are missing. Without a deadline it waits 20 ms for the last answer, and a busy machine may take
+/// longer.
 pub(crate) fn ping(from: &Namespace, address: &str, count: u32) -> bool {
     let deadline = (1 + count / 10).to_string();
     let number = count.to_string();
