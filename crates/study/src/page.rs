@@ -119,7 +119,9 @@ fn rounds(study: &Study) -> String {
          of that median: of at least nine rounds 95 % by bootstrap, of fewer the lowest and the \
          highest. What route changes cost is the median of the rounds' own ratios. What others \
          disturbed (stolen time, cores that others had) was measured again within its round, while \
-         the time planned for it lasted. Where most rounds were calm, a figure is of these alone.",
+         the time planned for it lasted. Where most rounds were calm, a figure is of these alone. \
+         Where rounds are no evidence, six or more calm trials of each case can tell a figure. \
+         It is their median, with its interval beside it.",
         sentences::rounds(study),
         study.trial_milliseconds
     )

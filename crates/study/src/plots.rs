@@ -67,7 +67,8 @@ fn point(line: Series, row: &Row) -> Series {
 }
 
 const CAPTION: &str = "Layer-2 rate: frame bytes with FCS, no preamble and gap. Points are \
-                       medians of the rounds, bars their range.";
+                       medians of the rounds, bars their range. Where rounds are no evidence, \
+                       they are of calm trials: the median, and its interval.";
 
 /// Throughput against frame size: one plot an engine, for engines differ by orders of magnitude.
 pub(crate) fn throughput(study: &Study) -> Vec<Plot> {
