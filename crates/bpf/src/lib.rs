@@ -33,6 +33,7 @@ pub mod map;
 pub mod object;
 pub mod program;
 pub mod ring;
+mod specialise;
 pub mod sys;
 
 pub use error::{Error, Result};

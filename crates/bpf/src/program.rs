@@ -1,13 +1,14 @@
 //! From a parsed object to programs in the kernel: set constants, size maps, create, patch, load.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use crate::bound;
 use crate::map::Map;
-use crate::object::{CONSTANTS, Code, Object};
+use crate::object::{CONSTANTS, Code, Object, Reference};
+use crate::specialise::{Referent, specialise};
 use crate::sys::{self, Instruction, MapDefinition, RunResult, SocketBuffer};
 use crate::{Error, Result};
 
@@ -140,7 +141,14 @@ impl Loader {
         let maps = self.create()?;
         let load = |code| self.load_one(code, &maps);
         let programs = self.object.programs.iter().map(load);
-        let programs = programs.collect::<Result<_>>()?;
+        let programs: Vec<Program> = programs.collect::<Result<_>>()?;
+        let is_constants = |map: &&Map| map.definition().name == CONSTANTS;
+        if let Some(constants) = maps.iter().find(is_constants) {
+            for program in &programs {
+                // No program reads them any more. They too serve who looks from outside.
+                let _bound = sys::program_bind(program.as_fd(), constants.as_fd());
+            }
+        }
         Ok(Loaded { maps, programs })
     }
 
@@ -188,6 +196,18 @@ impl Loader {
         }
     }
 
+    /// What a program's instructions refer to.
+    fn referents(&self, code: &Code) -> BTreeMap<usize, Referent> {
+        let constants = |map: usize| self.object.maps[map].name == CONSTANTS;
+        let referent = |reference: &Reference| match reference.offset {
+            Some(offset) if constants(reference.map) => Referent::Constant(offset),
+            Some(_) => Referent::Value,
+            None => Referent::Map,
+        };
+        let referents = code.references.iter();
+        referents.map(|one| (one.at, referent(one))).collect()
+    }
+
     fn load_one(&self, code: &Code, maps: &[Map]) -> Result<Program> {
         let mut instructions = code.instructions.clone();
         for call in instructions.iter_mut().filter(|one| one.code == CALL) {
@@ -211,6 +231,17 @@ impl Loader {
             first.registers = first.registers & 0x0f | source << 4;
             first.immediate = maps[reference.map].as_fd().as_raw_fd();
             instructions[reference.at + 1].immediate = reference.offset.unwrap_or(0).cast_signed();
+        }
+        let before = instructions.len();
+        instructions = specialise(
+            &instructions,
+            &self.referents(code),
+            &self.object.constant_bytes,
+        );
+        if self.bound != 0 {
+            // It must not outgrow its pages ([`bound`]). The kernel takes these out first.
+            let left_out = before - instructions.len();
+            instructions.splice(0..0, std::iter::repeat_n(NOTHING, left_out));
         }
         if let Some((stand_in, function)) = &self.behind {
             // The kernel takes a million instructions.
@@ -249,6 +280,14 @@ impl Loader {
         Ok(program)
     }
 }
+
+/// Goes on with what follows (`BPF_JMP | BPF_JA`).
+const NOTHING: Instruction = Instruction {
+    code: 0x05,
+    registers: 0,
+    offset: 0,
+    immediate: 0,
+};
 
 /// Loads quietly; only a refusal costs the time of a second attempt with a log.
 fn load_code(

@@ -18,8 +18,8 @@ pub use map::{
 };
 pub use program::{
     ATTACH_TCX_EGRESS, ATTACH_TCX_INGRESS, Hook, Instruction, PROGRAM_UNALIGNED, link_create,
-    link_detach, link_update, program_bytes, program_load, programs_attached, tracepoint_attach,
-    tracing_program_load,
+    link_detach, link_update, program_bind, program_bytes, program_load, programs_attached,
+    tracepoint_attach, tracing_program_load,
 };
 pub use run::{Context, RunResult, SocketBuffer, run_buffer, run_dry, run_live};
 

@@ -14,6 +14,7 @@ const RAW_TRACEPOINT_OPEN: i32 = 17;
 const LINK_CREATE: i32 = 28;
 const LINK_UPDATE: i32 = 29;
 const LINK_DETACH: i32 = 34;
+const PROG_BIND_MAP: i32 = 35;
 const PROG_QUERY: i32 = 16;
 
 /// `BPF_PROG_TYPE_XDP`.
@@ -135,6 +136,16 @@ pub fn tracing_program_load(
         ..ProgramArgument::new(PROG_TYPE_TRACING, name, instructions, license, log)
     };
     load(&mut argument)
+}
+
+/// Keeps a map for as long as a program, which need not use it (Linux 5.10).
+///
+/// # Errors
+/// The kernel's.
+pub fn program_bind(program: BorrowedFd<'_>, map: BorrowedFd<'_>) -> io::Result<()> {
+    let flags = 0;
+    let mut argument = [program.as_raw_fd(), map.as_raw_fd(), flags];
+    call(PROG_BIND_MAP, &mut argument).map(drop)
 }
 
 /// How many bytes of instructions a loaded program has: what the verifier made of it.
