@@ -37,7 +37,8 @@ pub struct Judged {
 }
 
 /// Judges the values of rounds, each with whether it was disturbed; `seed` fixes the draws behind
-/// their interval. One value of `of` rounds is no evidence unless there was one round only.
+/// their interval. One value of `of` rounds is no evidence unless there was one round only; two of which
+/// none was calm are none either.
 pub fn judge(rounds: &[(f64, bool)], of: usize, seed: u64) -> Judged {
     let calm = |&(value, disturbed): &(f64, bool)| (!disturbed).then_some(value);
     let calm: Vec<f64> = rounds.iter().filter_map(calm).collect();
@@ -51,7 +52,9 @@ pub fn judge(rounds: &[(f64, bool)], of: usize, seed: u64) -> Judged {
     let interval = median_interval(&values, seed);
     // Rounds without a frame say why in words of their own; they are all alike.
     let scattered = interval.high > 0.0 && interval.high > most * interval.low;
-    let weak = scattered || (of > 1 && values.len() == 1);
+    // What slows one for long enough slows two alike.
+    let alike = undisturbed == 0 && values.len() == 2;
+    let weak = scattered || alike || (of > 1 && values.len() == 1);
     Judged {
         values,
         calm: undisturbed,

@@ -34,6 +34,8 @@ fn rounds_that_lie_apart_are_no_evidence_and_disturbed_ones_must_be_closer() {
     assert_eq!(weak(&[0.094, 1.268, 1.409], false), Some(Weak::Scattered));
     assert_eq!(weak(&[1.0, 1.2, 1.4], true), Some(Weak::Disturbed));
     assert_eq!(weak(&[1.0, 1.05, 1.08], true), None);
+    assert_eq!(weak(&[1.0, 1.0], true), Some(Weak::Disturbed), "alike");
+    assert_eq!(weak(&[1.0, 1.0], false), None);
     assert_eq!(weak(&[0.0, 0.0, 0.0], false), None);
     assert_eq!(weak(&[0.0, 1.0, 1.0], false), Some(Weak::Scattered));
     assert_eq!(weak(&[1.0], false), None, "all that was asked for");
