@@ -1,7 +1,7 @@
 //! What each register and each word of the stack holds before each instruction that can be reached,
 //! as far as the program and its constants say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Referent;
 use super::frame::{Span, WORDS};
@@ -107,8 +107,9 @@ impl Search<'_> {
         };
         first.registers[10] = Value::Frame(0);
         self.states = BTreeMap::from([(0, first)]);
-        let mut waiting = vec![0];
-        while let Some(begin) = waiting.pop() {
+        // The first of all: what leads to the others is settled then.
+        let mut waiting = BTreeSet::from([0]);
+        while let Some(begin) = waiting.pop_first() {
             let (mut at, mut state) = (begin, self.states[&begin]);
             loop {
                 let known = self.step(at, &mut state);
@@ -118,7 +119,7 @@ impl Search<'_> {
                     _ => {
                         for next in ways.into_iter().flatten() {
                             if self.join(next, &state) {
-                                waiting.push(next);
+                                waiting.insert(next);
                             }
                         }
                         break;

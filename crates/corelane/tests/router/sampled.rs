@@ -103,18 +103,16 @@ fn a_collector_gets_what_passed(engine: &str) {
             }
         });
         all.extend(collector.datagrams(Duration::from_secs(3)));
+        // Beside other work a queue in front of the router can be full, too.
         let forwarded = router.forwarded() - before;
-        assert!(
-            forwarded >= u64::from(FLOWS) * FRAMES,
-            "{engine}: {forwarded}"
-        );
-        all
+        println!("{engine}: {forwarded} forwarded");
+        (forwarded >= u64::from(FLOWS) * FRAMES).then_some(all)
     };
     // Beside other work a queue on the way can be full, and nobody sends a datagram twice.
     let datagrams = (0..ATTEMPTS)
-        .map(|_| attempt())
+        .filter_map(|_| attempt())
         .find(|all| !all.is_empty() && missing(all) == 0)
-        .expect("once no datagram is missing");
+        .expect("once no frame and no datagram is missing");
     assert!(datagrams.iter().all(|one| one.len() <= 1428));
     if needs::program("tshark") {
         tshark_agrees(&lab, &datagrams);
