@@ -2,6 +2,7 @@
 //! program.
 //!
 //! - [`object`] reads an object file, [`program`] sets its constants, sizes its maps and loads it.
+//!   `specialise` makes the program for these constants first.
 //! - [`map`] reads and writes elements, and maps whole arrays into this process.
 //! - [`attach`] puts a program on an interface, [`features`] says what that interface can do,
 //!   [`classifier`] does it where older kernels have no links.
