@@ -93,12 +93,12 @@ impl Random {
         self.0 % limit
     }
 
-    /// Mostly a small one, or one at the edge of 32 bits.
+    /// Mostly a small one, so that many are alike, or one at the edge of 32 bits.
     fn number(&mut self) -> i32 {
         match self.below(4) {
             0 => self.below(1 << 32) as i32,
             1 => [i32::MIN, i32::MAX, -1, 0][self.below(4) as usize],
-            _ => self.below(64) as i32,
+            _ => self.below(4) as i32,
         }
     }
 }
@@ -132,6 +132,8 @@ fn random_program(random: &mut Random, map: i32) -> (Vec<Instruction>, Vec<(usiz
         let to = random.below(10) as u8;
         let from = random.below(10) as u8;
         let slot = -8 * (1 + random.below(STACK)) as i16;
+        // By size: a word, half of one, two bytes, one.
+        let within = |size: u64, random: &mut Random| slot + (size * random.below(8 / size)) as i16;
         let class = [0x04, 0x07][random.below(2) as usize];
         match random.below(9) {
             0 => {
@@ -154,14 +156,18 @@ fn random_program(random: &mut Random, map: i32) -> (Vec<Instruction>, Vec<(usiz
                 program.push(one(class | kind, to, 0, 0, random.below(32) as i32));
             }
             6 => {
-                let size = [0x62, 0x6a, 0x72, 0x7a, 0x63, 0x6b, 0x73, 0x7b];
-                let code = size[random.below(8) as usize];
-                let immediate = if code & 1 == 0 { random.number() } else { 0 };
-                program.push(one(code, 10, from * (code & 1), slot, immediate));
+                let (code, size) =
+                    [(0x62, 4), (0x6a, 2), (0x72, 1), (0x7a, 8)][random.below(4) as usize];
+                let stores_register = random.below(2) as u8;
+                let immediate = [random.number(), 0][usize::from(stores_register)];
+                let from = from * stores_register;
+                let place = within(size, random);
+                program.push(one(code | stores_register, 10, from, place, immediate));
             }
             7 => {
-                let code = [0x61, 0x69, 0x71, 0x79][random.below(4) as usize];
-                program.push(one(code, to, 10, slot, 0));
+                let (code, size) =
+                    [(0x61, 4), (0x69, 2), (0x71, 1), (0x79, 8)][random.below(4) as usize];
+                program.push(one(code, to, 10, within(size, random), 0));
             }
             _ => {
                 let kind = 0x10 * [1, 2, 3, 4, 5, 6, 7, 10, 11, 12, 13][random.below(11) as usize];
@@ -221,7 +227,8 @@ fn random_programs_answer_as_before() {
         };
         let programs = [load(&program), load(&made)];
         for _ in 0..4 {
-            let frame: Vec<u8> = (0..64).map(|_| random.below(256) as u8).collect();
+            let word = |_| u64::from(random.number().cast_unsigned()).to_le_bytes();
+            let frame: Vec<u8> = (0..8).flat_map(word).collect();
             let run = |at: usize| run_dry(programs[at].as_fd(), &frame, 0, 1).unwrap().verdict;
             assert_eq!(run(0), run(1), "program {number}");
         }
