@@ -270,6 +270,24 @@ impl<T: Plain> MappedArray<T> {
         unsafe { self.at(index).write_volatile(value) }
     }
 
+    /// Copies bytes to where the element `index` begins, and on into the next ones; a program that
+    /// reads them meanwhile can see a mixture.
+    ///
+    /// # Panics
+    /// When they do not fit.
+    pub fn copy_in(&self, index: usize, bytes: &[u8]) {
+        let end = index * size_of::<T>() + bytes.len();
+        assert!(
+            end <= self.memory.len(),
+            "{end} bytes of {}",
+            self.memory.len()
+        );
+        let to: *mut u8 = self.at(index).cast();
+        // SAFETY: in range of the mapping, which no slice of ours can overlap; bytes are a value of
+        // plain data.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) }
+    }
+
     /// Sets every byte to zero.
     pub fn clear(&self) {
         // SAFETY: the whole mapping is ours to write, and zeros are a value of plain data.

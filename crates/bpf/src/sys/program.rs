@@ -21,6 +21,7 @@ const PROG_QUERY: i32 = 16;
 const PROG_TYPE_XDP: u32 = 6;
 /// `BPF_XDP`, the attach type.
 const ATTACH_XDP: u32 = 37;
+const ATTACH_XDP_DEVICE_MAP: u32 = 33;
 /// `BPF_PROG_TYPE_SOCKET_FILTER`.
 const PROG_TYPE_SOCKET_FILTER: u32 = 1;
 /// `BPF_PROG_TYPE_SCHED_CLS`, for tc.
@@ -48,6 +49,8 @@ const PROGRAM_BOUND: u32 = 1 << 6;
 pub enum Hook {
     /// In the driver or right behind it.
     Xdp,
+    /// At an element of a map of devices, on frames that are redirected to it.
+    DeviceMap,
     /// At tc, after packet sockets have had their copy.
     Tc,
     /// At tc, where frames leave.
@@ -64,6 +67,7 @@ impl Hook {
         Some(match name {
             "xdp" => (Self::Xdp, 0),
             "xdp.frags" => (Self::Xdp, PROGRAM_FRAGS),
+            "xdp/devmap" => (Self::DeviceMap, 0),
             "tc" => (Self::Tc, 0),
             "socket" => (Self::Socket, 0),
             _ if name.starts_with("raw_tp/") => (Self::Tracepoint, 0),
@@ -103,7 +107,7 @@ pub fn program_load(
 ) -> io::Result<OwnedFd> {
     let license = CString::new(license)?;
     let kind = match hook {
-        Hook::Xdp => PROG_TYPE_XDP,
+        Hook::Xdp | Hook::DeviceMap => PROG_TYPE_XDP,
         Hook::Tc | Hook::TcEgress => PROG_TYPE_SCHED_CLS,
         Hook::Socket => PROG_TYPE_SOCKET_FILTER,
         Hook::Tracepoint => PROG_TYPE_RAW_TRACEPOINT,
@@ -269,6 +273,7 @@ pub fn tracepoint_attach(program: BorrowedFd<'_>, name: Option<&CStr>) -> io::Re
 fn attach_type(hook: Hook) -> u32 {
     match hook {
         Hook::Xdp => ATTACH_XDP,
+        Hook::DeviceMap => ATTACH_XDP_DEVICE_MAP,
         Hook::Tc => ATTACH_TCX_INGRESS,
         Hook::TcEgress => ATTACH_TCX_EGRESS,
         // Attached by an option of the socket, or by the tracepoint's name, not by a link.
