@@ -6,5 +6,6 @@ mod generator;
 mod hand_over;
 mod network;
 mod reason;
+mod send;
 mod standard;
 mod xsk;

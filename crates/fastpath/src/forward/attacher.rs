@@ -17,6 +17,7 @@ use bpf::map::Map;
 use bpf::program::Program;
 
 use super::port::{Device, Port, PortSettings};
+use super::send::{Sends, Way};
 use super::tags::{Teller, Tellers};
 use super::{Load, Lookup, Place, Suits, Target};
 use crate::{Error, Result};
@@ -115,6 +116,7 @@ pub(super) struct Order {
     /// For any mode and teller.
     pub(super) load: Load,
     pub(super) maps: HashMap<&'static str, Map>,
+    pub(super) sends: Option<Sends>,
 }
 
 impl Order {
@@ -151,11 +153,18 @@ impl Order {
             },
             teller,
             dry: OnceCell::new(),
+            way: self.way(),
             settings: PortSettings::default(),
             vlans: BTreeMap::new(),
             vlans_left: 0,
             vlans_wait: false,
         })
+    }
+
+    /// Where it cannot be, workers have their sockets.
+    fn way(&self) -> Option<Way> {
+        let sends = self.sends.as_ref()?;
+        sends.way(self.load.port as u32, self.ifindex).ok()?
     }
 
     fn attach_at(

@@ -53,6 +53,7 @@ mod reason;
 mod refusals;
 mod rehearse;
 mod remedy;
+mod send;
 mod step;
 mod storage;
 mod tags;
@@ -91,6 +92,8 @@ pub use reason::Reason;
 use refusals::Refusals;
 use rehearse::Rehearsal;
 pub use rehearse::Rehearsed;
+use send::Sends;
+pub use send::{Desk, MOST_SENT, Sender, Sent, Way};
 pub use step::Step;
 use storage::Arrays;
 pub use storage::Capacity;
@@ -275,6 +278,7 @@ pub struct Forwarder {
     policers: MappedArray<u64>,
     vouch: Vouch,
     refusals: Option<Refusals>,
+    sends: Option<Sends>,
     counters: MappedArray<u64>,
     links: Links,
     carried: MappedArray<u64>,
@@ -337,6 +341,12 @@ impl Forwarder {
             Target::Ports => Refusals::watch(types.as_ref(), &maps)?,
             Target::Sockets { .. } | Target::Copies { .. } => None,
         };
+        let desks = readers / capacity.tables().max(1);
+        let sends = match target {
+            // They are slower without, and no less right.
+            Target::Sockets { .. } => Sends::watch(types.as_ref(), desks).ok().flatten(),
+            Target::Ports | Target::Copies { .. } => None,
+        };
         let forwarder = Self {
             lookup,
             target,
@@ -361,6 +371,7 @@ impl Forwarder {
             policers: loaded.map("policers")?.mapped()?,
             vouch,
             refusals,
+            sends,
             counters: counters::rows(&loaded.map("counters")?)?,
             links: Links::new(loaded.map("vlan_counters")?.mapped()?, cpus, capacity.vlans),
             carried: loaded.map("carried")?.mapped()?,

@@ -7,6 +7,7 @@ use bpf::attach::{Attachment, Mode};
 use bpf::features::{self, Redirects};
 use bpf::program::Program;
 
+use super::send::Way;
 use super::tags::Teller;
 use super::{Flows, Suits};
 
@@ -154,6 +155,8 @@ pub(super) struct Port {
     pub(super) teller: Teller,
     /// The same without a driver to ask, to be run by hand.
     pub(super) dry: OnceCell<Program>,
+    /// For bursts of workers that sockets would be slow with.
+    pub(super) way: Option<Way>,
     pub(super) settings: PortSettings,
     /// What stands in `vlans`: key and words.
     pub(super) vlans: BTreeMap<u32, [u64; PORT_WORDS]>,

@@ -95,6 +95,7 @@ impl Forwarder {
             place,
             load: self.load_for(number, Mode::Native, Teller::Nobody),
             maps: self.maps.clone(),
+            sends: self.sends.clone(),
         };
         Ok(self.attacher.attach(order))
     }

@@ -20,7 +20,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use bpf::program::Program;
 use fib::organisation::TableReader;
 
-use super::{Capacity, Forwarder, Lookup, Target};
+use super::{Capacity, Forwarder, Lookup, Target, Way};
 use crate::{Error, Result};
 
 /// `QUEUES` of the C source.
@@ -97,6 +97,13 @@ impl Forwarder {
     pub fn filter(&self, ifindex: u32) -> Result<&Program> {
         let port = self.ports[self.number_of(ifindex)?].as_ref();
         port.map(|port| &port.program).ok_or(Error::NoPort(ifindex))
+    }
+
+    /// The way out of a port for bursts of workers; none where the kernel or the device has no such
+    /// way.
+    pub fn way(&self, ifindex: u32) -> Option<Way> {
+        let port = self.ports[self.number_of(ifindex).ok()?].as_ref()?;
+        port.way.clone()
     }
 
     /// Gives the frames of a queue to this socket, which is bound to that queue of the port. It
