@@ -4,6 +4,7 @@
 
 mod answers;
 mod asking;
+mod bursts;
 mod captured;
 mod captures;
 mod changes;

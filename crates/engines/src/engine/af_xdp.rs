@@ -5,7 +5,13 @@
 //! fewest queues has queues. A worker that ends takes its sockets with it, and its queues are the
 //! kernel's (`no-worker`).
 //!
+//! A port whose driver does not work on the workers' memory would cost the kernel a buffer for each
+//! frame that leaves. There a burst of 24 frames or more leaves by one run of a program
+//! ([`fastpath::forward::Sender`]), and the socket has what that does not take. When the device took
+//! nothing, the next bursts are the socket's, and then it is tried again.
+//!
 //! # What it cannot do
+//! - Before Linux 6.3, and without the kernel's description of itself, all frames leave by the socket.
 //! - Frames longer than a buffer are the kernel's (`too-big`); with [`SocketOptions::long_frames`] and
 //!   Linux 6.6, those longer than [`LONGEST`] bytes.
 //! - So are partial checksums (`partial-checksum`).
@@ -15,9 +21,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bpf::attach::{Mode, Request};
-use fastpath::forward::{Capacity, Forwarder};
+use fastpath::forward::{Capacity, Desk, Forwarder, Sender, Way};
 use host::card::receive_queues;
-use port::xsk::{Copying, HEADROOM, Handed, Memory, Options, XskInterface, XskPort, can_scatter};
+use port::xsk::{
+    Copying, Detour, HEADROOM, Handed, Memory, Options, Sent, XskInterface, XskPort, can_scatter,
+};
 use port::{Pool, PortError};
 
 use super::user_space::{
@@ -116,6 +124,7 @@ impl Sockets for XskSockets {
         let mut pool = Pool::shared(options.layout(sockets))?;
         let mut memory = Memory::default();
         let mut opened = Vec::with_capacity(ports.len());
+        let desk = desk(ports);
         for (port, served) in ports.iter().zip(ours) {
             let sockets: Result<Vec<_>, _> = served
                 .iter()
@@ -129,24 +138,27 @@ impl Sockets for XskSockets {
                 Err(error) => return Err(self.explain(error)),
                 Ok(sockets) => sockets,
             };
-            opened.push(Some(together(&port.name, served.into_iter().zip(sockets))?));
+            let sockets = served.into_iter().zip(sockets);
+            opened.push(Some(together(port, sockets, desk.as_ref())?));
         }
         Ok((pool, opened))
     }
 
-    fn receive(&self, worker: Received) -> Result<Opened, Trouble> {
+    fn receive(&self, ports: &[Wanted], worker: Received) -> Result<Opened, Trouble> {
         let wanted = self.socket_options().layout(1).stride;
         if worker.layout.stride != wanted {
             return Err(differs("long-frames").into());
         }
         let pool = Pool::received(worker.layout, worker.memory)?;
         let mut opened = Vec::with_capacity(worker.ports.len());
-        for (name, sockets) in worker.ports {
+        let desk = desk(ports);
+        for (port, (name, sockets)) in ports.iter().zip(worker.ports) {
             if sockets.is_empty() {
                 opened.push(None);
                 continue;
             }
-            let port = together(&name, self.received(&name, sockets)?.into_iter())?;
+            let sockets = self.received(&name, sockets)?.into_iter();
+            let port = together(port, sockets, desk.as_ref())?;
             if self.required == Copying::Never && !port.zero_copy {
                 return Err(differs("require").into());
             }
@@ -206,10 +218,31 @@ impl XskSockets {
     }
 }
 
+/// Sends bursts by runs of a program.
+#[derive(Debug)]
+struct Runs(Sender);
+
+impl Detour for Runs {
+    fn send(&mut self, frames: &mut dyn Iterator<Item = &[u8]>) -> Sent {
+        let sent = self.0.send(frames);
+        Sent {
+            given: sent.given,
+            refused: sent.refused,
+        }
+    }
+}
+
+/// What one worker lays its bursts on.
+fn desk(ports: &[Wanted]) -> Option<Desk> {
+    let mut ways = ports.iter().filter_map(|port| port.way.as_ref());
+    ways.find_map(Way::desk)
+}
+
 /// The queues of a port as one, and a descriptor of each.
 fn together(
-    name: &str,
+    wanted: &Wanted,
     sockets: impl Iterator<Item = (u32, XskPort)>,
+    desk: Option<&Desk>,
 ) -> Result<OpenedPort, Trouble> {
     let (mut queues, mut ports) = (Vec::new(), Vec::new());
     for (queue, socket) in sockets {
@@ -217,10 +250,14 @@ fn together(
         queues.push((queue, copy.map_err(|error| doing(&error))?));
         ports.push(socket);
     }
-    let interface = XskInterface::new(name, ports)?;
+    let mut interface = XskInterface::new(&wanted.name, ports)?;
+    let zero_copy = interface.is_zero_copy();
+    if let (Some(way), Some(desk), false) = (&wanted.way, desk, zero_copy) {
+        interface = interface.with_detour(Runs(way.sender(desk)));
+    }
     Ok(OpenedPort {
         queues,
-        zero_copy: interface.is_zero_copy(),
+        zero_copy,
         busy_poll: interface.is_busy_polling()?,
         port: Box::new(interface),
     })

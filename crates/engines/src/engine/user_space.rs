@@ -163,11 +163,11 @@ pub trait Sockets: Send {
     /// When a socket cannot be opened for another reason than that its port is down.
     fn open(&self, ports: &[Wanted], place: usize, of: usize) -> Result<Opened, Trouble>;
 
-    /// The ports of a worker of another process.
+    /// The ports of a worker of another process, in the order of `ports`.
     ///
     /// # Errors
     /// When they do not fit: what to do.
-    fn receive(&self, worker: Received) -> Result<Opened, Trouble> {
+    fn receive(&self, _ports: &[Wanted], worker: Received) -> Result<Opened, Trouble> {
         let port = worker.ports.first().map_or("", |(name, _)| name);
         let why = format!("port {port}: engine {} cannot take it over", Self::NAME);
         Err(EngineError::new("taking sockets over", why).into())

@@ -5,7 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
-use super::{Handed, XskPort};
+use super::detour::Taken;
+use super::{Detour, Handed, XskPort};
 use crate::{Burst, Pool, Port, PortError};
 
 /// The queues of an interface that one worker serves. Bursts are taken from them by turns; frames
@@ -18,6 +19,7 @@ pub struct XskInterface {
     first: usize,
     /// Readable when any queue is; only for more than one.
     any: Option<OwnedFd>,
+    detour: Option<Taken>,
 }
 
 impl XskInterface {
@@ -41,7 +43,15 @@ impl XskInterface {
             queues,
             first: 0,
             any,
+            detour: None,
         })
+    }
+
+    /// With another way out for whole bursts, which the interface must not have zero copy for.
+    #[must_use]
+    pub fn with_detour(mut self, detour: impl Detour + 'static) -> Self {
+        self.detour = Some(Taken::new(detour));
+        self
     }
 
     /// Do the drivers of all queues work on our memory, without a copy by the kernel?
@@ -84,10 +94,16 @@ impl Port for XskInterface {
     }
 
     fn transmit(&mut self, pool: &mut Pool, burst: &mut Burst) -> Result<usize, PortError> {
-        match self.queues.first_mut() {
-            Some(queue) => queue.transmit(pool, burst),
-            None => Ok(0),
+        let Some(queue) = self.queues.first_mut() else {
+            return Ok(0);
+        };
+        if let Some(detour) = &mut self.detour
+            && detour.suits(pool, burst)
+            && queue.is_drained()
+        {
+            return detour.transmit(pool, burst, queue);
         }
+        queue.transmit(pool, burst)
     }
 
     fn readable(&self) -> Option<BorrowedFd<'_>> {

@@ -19,7 +19,8 @@
 //! # How it stays fast
 //! FILL is full before the first frame comes and is filled again with every burst. The kernel says
 //! when it sleeps and has to be woken (`need_wakeup`): as long as it runs by itself, neither
-//! direction costs a system call. In copy mode, sending always costs one for each burst. With busy
+//! direction costs a system call. In copy mode, sending always costs one for each burst, and the kernel
+//! a buffer for each frame: an interface can have another way out for whole bursts ([`Detour`]). With busy
 //! polling ([`Options::busy_poll`]) our calls do the driver's work on our core, so that worker and
 //! interrupt do not take it from each other.
 //!
@@ -45,6 +46,7 @@
 //!   `EBUSY`.
 //! - Partial checksums (veth, virtio and tap peers with offloads on) arrive as they are.
 
+mod detour;
 mod hand_over;
 mod interface;
 mod open;
@@ -56,6 +58,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
+pub use detour::{Detour, Sent};
 pub use hand_over::Handed;
 pub use interface::XskInterface;
 pub use open::can_scatter;
@@ -170,6 +173,11 @@ impl XskPort {
         self.socket
             .is_busy_polling()
             .map_err(|source| self.system("ask whether it polls", source))
+    }
+
+    /// Has the kernel taken all that was sent?
+    fn is_drained(&mut self) -> bool {
+        self.rings.tx.is_drained()
     }
 
     /// What was lost, by cause.

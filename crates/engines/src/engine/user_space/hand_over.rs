@@ -188,7 +188,7 @@ impl<S: Sockets + 'static> HandOver for UserSpace<S> {
         let received = self.received(handed)?;
         self.opener.order(Order {
             before: Workers::default(),
-            ports: Vec::new(),
+            ports: self.wanted(),
             cores,
             received,
         });

@@ -6,6 +6,8 @@ use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
 
+use fastpath::forward::Way;
+
 use super::hand_over::Received;
 use super::{Opened, Sockets, Trouble};
 use crate::engine::EngineError;
@@ -18,6 +20,8 @@ pub struct Wanted {
     pub name: String,
     /// For sockets that take only what a program says.
     pub filter: Option<OwnedFd>,
+    /// For bursts that its sockets would be slow with.
+    pub way: Option<Way>,
 }
 
 /// What is to be done: `before` is stopped, whose sockets close with it; then sockets are opened.
@@ -53,7 +57,9 @@ impl Opener {
                     open(&mut sockets, &order)
                 } else {
                     let received = received.into_iter();
-                    received.map(|worker| sockets.receive(worker)).collect()
+                    received
+                        .map(|worker| sockets.receive(&order.ports, worker))
+                        .collect()
                 };
                 // Nobody waits any more, and what was opened closes here.
                 if sender.send(outcome).is_err() {

@@ -211,13 +211,14 @@ impl<S: Sockets + 'static> UserSpace<S> {
     }
 
     /// What the thread is to open. What has no filter any more is going.
-    fn wanted(&self) -> Vec<Wanted> {
+    pub(super) fn wanted(&self) -> Vec<Wanted> {
         let wanted = |port: &Attached| Wanted {
             name: port.name.clone(),
             filter: S::FILTERED
                 .then(|| self.forwarder.filter(port.ifindex).ok())
                 .flatten()
                 .and_then(|filter| filter.as_fd().try_clone_to_owned().ok()),
+            way: self.forwarder.way(port.ifindex),
         };
         self.ports.iter().map(wanted).collect()
     }
