@@ -15,7 +15,10 @@ fn one(code: u8, to: u8, from: u8, offset: i16, immediate: i32) -> Instruction {
 
 /// `to = address of the constant at offset`, and where it stands.
 fn address(to: u8, offset: u32) -> [Instruction; 2] {
-    [one(0x18, to, 2, 0, 0), one(0, 0, 0, 0, offset as i32)]
+    [
+        one(0x18, to, 2, 0, 0),
+        one(0, 0, 0, 0, offset.cast_signed()),
+    ]
 }
 
 fn referents(at: &[(usize, u32)]) -> BTreeMap<usize, Referent> {
@@ -138,7 +141,7 @@ fn random_program(random: &mut Random, map: i32) -> (Vec<Instruction>, Vec<(usiz
         match random.below(9) {
             0 => {
                 at.push((program.len(), 8 * random.below(8) as u32));
-                let offset = at[at.len() - 1].1 as i32;
+                let offset = at[at.len() - 1].1.cast_signed();
                 program.extend([one(0x18, to, 2, 0, map), one(0, 0, 0, 0, offset)]);
                 let size = [0x61, 0x69, 0x71, 0x79][random.below(4) as usize];
                 program.push(one(size, to, to, 0, 0));
