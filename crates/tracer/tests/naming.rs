@@ -124,7 +124,7 @@ fn read_write_locks_are_read_write_locks() {
     // Where other programs have the cores, the two threads may never meet at the lock: then once
     // more.
     let mut classes = Vec::new();
-    for _ in 0..6 {
+    for _ in 0..12 {
         let (_, analysis) = traced(|| {
             two(|| {
                 if let Ok(mut value) = READ_MOSTLY.write() {

@@ -31,16 +31,19 @@ fn redirected(lab: &Lab) -> u64 {
         .sum()
 }
 
-/// What r0 has received, and what of it was forwarded or has its reason.
-fn sums(router: &Router) -> [u64; 2] {
+/// What r0 has received, what of it was forwarded, and what has its reason.
+fn sums(router: &Router) -> [u64; 3] {
     let sum = |rows: &serde_json::Value, key: &str| -> u64 {
         let rows = rows.as_array().unwrap().iter();
         let of_r0 = rows.filter(|row| row["port"] == "r0");
         of_r0.map(|row| row[key].as_u64().unwrap()).sum()
     };
     let (ports, drops) = (router.show("ports"), router.show("drops"));
-    let left = sum(&drops, "frames");
-    [sum(&ports, "received"), sum(&ports, "forwarded") + left]
+    [
+        sum(&ports, "received"),
+        sum(&ports, "forwarded"),
+        sum(&drops, "frames"),
+    ]
 }
 
 #[test]
@@ -87,19 +90,27 @@ fn af_xdp_sends_bursts_by_runs_of_a_program() {
     for captured in [false, true] {
         // Ports run another program meanwhile.
         let capture = captured.then(|| router.captures(&["--write", "/dev/null", "--port", "r0"]));
-        let (before, [came, _]) = (redirected(&lab), sums(&router));
-        let earlier = sink.counts().unwrap();
-        let sent = send();
-        wait_for("all frames in the counters", 10, || {
-            let [now, done] = sums(&router);
-            now - came >= sent && now == done
-        });
-        let (counts, by_runs) = (sink.counts().unwrap(), redirected(&lab) - before);
-        println!("{counts:?} of {sent}, by runs {by_runs}");
-        assert_eq!(counts.frames - earlier.frames, sent);
-        assert_eq!(counts.unique() - earlier.unique(), sent);
-        assert_eq!(counts.reordered, 0);
-        assert!(by_runs > sent / 2, "{by_runs} of {sent}");
+        let mut attempt = || {
+            let (before, [came, forwarded, left]) = (redirected(&lab), sums(&router));
+            let earlier = sink.counts().unwrap();
+            let sent = send();
+            let mut told = [0; 3];
+            wait_for("all frames in the counters", 10, || {
+                told = sums(&router);
+                told[0] - came >= sent && told[0] == told[1] + told[2]
+            });
+            // Whatever is said to be forwarded arrives, once and in its order.
+            let (forwarded, left) = (told[1] - forwarded, told[2] - left);
+            let arrived = || sink.counts().unwrap().frames - earlier.frames;
+            wait_for("what was forwarded", 10, || arrived() == forwarded);
+            let (counts, by_runs) = (sink.counts().unwrap(), redirected(&lab) - before);
+            println!("{forwarded} of {sent}, {left} not, by runs {by_runs}");
+            assert_eq!(counts.unique() - earlier.unique(), forwarded);
+            assert_eq!(counts.reordered, 0);
+            forwarded == sent && by_runs > sent / 2
+        };
+        // Beside other work a queue on the way can be full.
+        assert!((0..5).any(|_| attempt()), "once all of them arrive by runs");
         if let Some(capture) = capture {
             capture.signal(libc::SIGINT);
             capture.end();
@@ -110,12 +121,23 @@ fn af_xdp_sends_bursts_by_runs_of_a_program() {
     lab.b
         .enter(|| switch("e1", Offload::GenericReceive, false).unwrap())
         .unwrap();
-    let before = (redirected(&lab), device(&lab));
-    let sent = send();
-    wait_for("all frames at the other end", 10, || {
-        device(&lab) - before.1 >= sent
-    });
-    assert_eq!(redirected(&lab), before.0);
+    let before = redirected(&lab);
+    let mut attempt = || {
+        let ([came, forwarded, _], earlier) = (sums(&router), device(&lab));
+        let sent = send();
+        let mut told = [0; 3];
+        wait_for("all frames in the counters", 10, || {
+            told = sums(&router);
+            told[0] - came >= sent && told[0] == told[1] + told[2]
+        });
+        let forwarded = told[1] - forwarded;
+        wait_for("what was forwarded", 10, || {
+            device(&lab) - earlier >= forwarded
+        });
+        forwarded == sent
+    };
+    assert!((0..5).any(|_| attempt()), "once all of them are forwarded");
+    assert_eq!(redirected(&lab), before);
 }
 
 /// Frames that e1 has received.
