@@ -40,6 +40,26 @@ pub(crate) fn forbidden() -> io::Result<Option<&'static str>> {
     Ok(hides.then_some("the kernel hides constants of programs (net.core.bpf_jit_harden)"))
 }
 
+/// So many instructions that the kernel takes out before it enlarges a program, but for the first; none
+/// for less than three. They are one piece that is never reached: it takes a piece out in one go, but
+/// instructions that do nothing one by one, each time moving all the rest.
+pub(crate) fn room(count: usize) -> Vec<Instruction> {
+    let Some(over) = count.checked_sub(2).filter(|&over| over > 0) else {
+        return Vec::new();
+    };
+    let mut assembler = Assembler::default();
+    assembler.constant(0, 0);
+    assembler.if_not_less(0, 0, BEHIND);
+    (0..over).for_each(|_| assembler.constant(0, 0));
+    assembler.label(BEHIND);
+    let mut room = assembler.finish();
+    room.truncate(count);
+    room
+}
+
+/// The label behind that piece.
+const BEHIND: &str = "behind";
+
 /// Whether the kernel has given the program more pages than these instructions need, so that it has
 /// moved it.
 ///

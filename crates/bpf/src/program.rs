@@ -239,9 +239,9 @@ impl Loader {
             &self.object.constant_bytes,
         );
         if self.bound != 0 {
-            // It must not outgrow its pages ([`bound`]). The kernel takes these out first.
+            // It must not outgrow its pages ([`bound`]).
             let left_out = before - instructions.len();
-            instructions.splice(0..0, std::iter::repeat_n(NOTHING, left_out));
+            instructions.splice(0..0, bound::room(left_out));
         }
         if let Some((stand_in, function)) = &self.behind {
             // The kernel takes a million instructions.
@@ -280,14 +280,6 @@ impl Loader {
         Ok(program)
     }
 }
-
-/// Goes on with what follows (`BPF_JMP | BPF_JA`).
-const NOTHING: Instruction = Instruction {
-    code: 0x05,
-    registers: 0,
-    offset: 0,
-    immediate: 0,
-};
 
 /// Loads quietly; only a refusal costs the time of a second attempt with a log.
 fn load_code(

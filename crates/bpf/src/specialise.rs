@@ -51,7 +51,7 @@ pub(crate) fn specialise(
     let rewritten = |(one, known): (&Instruction, &Option<Known>)| rewritten(*one, known.as_ref()?);
     let mut left: Vec<_> = program.iter().zip(&known).map(rewritten).collect();
     live::drop_dead(&mut left, &known);
-    compact(program, &left)
+    compact(program, left)
 }
 
 /// The instruction, with what is known of its operands and its outcome; none for a branch that is
@@ -82,20 +82,26 @@ fn rewritten(instruction: Instruction, known: &Known) -> Option<Instruction> {
 }
 
 /// What is left, one behind the other.
-fn compact(program: &[Instruction], kept: &[Option<Instruction>]) -> Vec<Instruction> {
-    let wide = |at: usize| matches!(Operation::of(program[at]), Operation::LoadImmediate);
-    let mut places = Vec::with_capacity(program.len() + 1);
-    let mut next = 0;
-    for (at, one) in kept.iter().enumerate() {
-        places.push(next);
-        next += match one {
-            Some(_) if wide(at) => 2,
-            Some(_) => 1,
-            None => 0,
+fn compact(program: &[Instruction], mut kept: Vec<Option<Instruction>>) -> Vec<Instruction> {
+    let mut places = places(program, &kept);
+    // A jump to what follows is none. The kernel would take it out, each time moving all the rest.
+    loop {
+        let leads_on = |(at, one): (usize, &Option<Instruction>)| {
+            let jump = (*one)?;
+            let target = operation::target(jump, at)?;
+            let is_jump = Operation::of(jump) == Operation::Jump;
+            (is_jump && places[target] == places[at] + 1).then_some(at)
         };
+        let useless: Vec<usize> = kept.iter().enumerate().filter_map(leads_on).collect();
+        if useless.is_empty() {
+            break;
+        }
+        for at in useless {
+            kept[at] = None;
+        }
+        places = self::places(program, &kept);
     }
-    places.push(next);
-    let mut left = Vec::with_capacity(next);
+    let mut left = Vec::with_capacity(program.len());
     for (at, one) in kept.iter().enumerate() {
         let Some(mut instruction) = *one else {
             continue;
@@ -106,11 +112,30 @@ fn compact(program: &[Instruction], kept: &[Option<Instruction>]) -> Vec<Instruc
             instruction.offset = way as i16;
         }
         left.push(instruction);
-        if wide(at) {
+        if is_wide(program[at]) {
             left.push(program[at + 1]);
         }
     }
     left
+}
+
+/// Where each instruction comes to stand, or what is left behind it.
+fn places(program: &[Instruction], kept: &[Option<Instruction>]) -> Vec<usize> {
+    let mut places = Vec::with_capacity(program.len());
+    let mut next = 0;
+    for (instruction, one) in program.iter().zip(kept) {
+        places.push(next);
+        next += match one {
+            Some(_) if is_wide(*instruction) => 2,
+            Some(_) => 1,
+            None => 0,
+        };
+    }
+    places
+}
+
+fn is_wide(instruction: Instruction) -> bool {
+    Operation::of(instruction) == Operation::LoadImmediate
 }
 
 #[cfg(test)]

@@ -251,11 +251,14 @@ fn walk(daemon: &str) {
         } else {
             fleet.nodes[0].run(&line);
         }
-        match line.split(' ').nth(1) {
-            Some("undrain") => fleet.wait_for_nodes(&[1, 2]),
-            // Nor does a restart bring it back.
-            _ => fleet.wait_for_nodes(&[2]),
+        if line.split(' ').nth(1) == Some("undrain") {
+            fleet.wait_for_nodes(&[1, 2]);
+            continue;
         }
+        // It has gone when the command has ended, and no restart brings it back.
+        let taken = fleet.taken();
+        assert!(!taken.contains(&1), "{line}: {taken:?}");
+        fleet.wait_for_nodes(&[2]);
     }
 
     let announce = fleet.nodes[0].begin(&commands("Follow the health")[0]);

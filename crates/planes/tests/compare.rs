@@ -29,12 +29,12 @@ fn delay_is_taken_at_one_rate_in_every_deployment_and_mode() {
         payloads: vec![64],
         ..Plan::whole(true, 1)
     };
-    let held = |attempt| is_at_one_rate(&plan, &program, attempt);
-    assert!((1..=ATTEMPTS).any(held));
+    // Beside a neighbour of the machine not all frames leave in time: then once more.
+    assert!((0..ATTEMPTS).any(|_| is_at_one_rate(&plan, &program)));
 }
 
-/// Measures once; not, where some frames were late and there is another attempt.
-fn is_at_one_rate(plan: &Plan, program: &Path, attempt: u32) -> bool {
+/// Measures once.
+fn is_at_one_rate(plan: &Plan, program: &Path) -> bool {
     let found = compare(plan, program, Environment::read("test", 1), |_| ()).unwrap();
     let user = |cell: &&Cell| cell.plane == Plane::User && cell.is_udp();
     let cells: Vec<&Cell> = found.cells.iter().filter(user).collect();
@@ -42,11 +42,11 @@ fn is_at_one_rate(plan: &Plan, program: &Path, attempt: u32) -> bool {
     for cell in cells {
         let rate = cell.delay_frames_per_second.unwrap();
         let share = rate / found.delay_frames_per_second;
-        // Beside a neighbour of the machine not all can be sent in time: then once more.
-        if share < 0.8 && attempt < ATTEMPTS {
+        assert!(share < 1.05, "{rate}: {cell:?}");
+        if share < 0.8 {
+            println!("{rate}: {cell:?}");
             return false;
         }
-        assert!((0.8..1.05).contains(&share), "{rate}: {cell:?}");
     }
     let asked = |cell: &&Cell| cell.plane == Plane::Management && cell.other_plane_load;
     let asked: Vec<&Cell> = found.cells.iter().filter(asked).collect();

@@ -248,6 +248,17 @@ fn immediate(instruction: Instruction, width: Width, number: u64) -> Option<Inst
     })
 }
 
+/// A number as an operation of this width sees it, without a sign and with one.
+fn seen(width: Width, number: u64) -> (u64, i64) {
+    match width {
+        Width::Half => {
+            let half = number as u32;
+            (u64::from(half), i64::from(half.cast_signed()))
+        }
+        Width::Whole => (number, number.cast_signed()),
+    }
+}
+
 /// What arithmetic gives for two numbers; none where this does not say.
 pub(super) fn compute(
     instruction: Instruction,
@@ -259,58 +270,37 @@ pub(super) fn compute(
     if instruction.offset != 0 {
         return None;
     }
-    let amount = from as u32;
-    Some(match width {
-        Width::Whole => match operation {
-            0x00 => to.wrapping_add(from),
-            0x10 => to.wrapping_sub(from),
-            0x20 => to.wrapping_mul(from),
-            0x40 => to | from,
-            0x50 => to & from,
-            0x60 => to.wrapping_shl(amount),
-            0x70 => to.wrapping_shr(amount),
-            0x80 => to.wrapping_neg(),
-            0xa0 => to ^ from,
-            MOVE => from,
-            0xc0 => to.cast_signed().wrapping_shr(amount).cast_unsigned(),
-            _ => return None,
-        },
-        Width::Half => {
-            let (to, from) = (to as u32, from as u32);
-            u64::from(match operation {
-                0x00 => to.wrapping_add(from),
-                0x10 => to.wrapping_sub(from),
-                0x20 => to.wrapping_mul(from),
-                0x40 => to | from,
-                0x50 => to & from,
-                0x60 => to.wrapping_shl(amount),
-                0x70 => to.wrapping_shr(amount),
-                0x80 => to.wrapping_neg(),
-                0xa0 => to ^ from,
-                MOVE => from,
-                0xc0 => to.cast_signed().wrapping_shr(amount).cast_unsigned(),
-                _ => return None,
-            })
-        }
-    })
+    let ((to, signed), (from, _)) = (seen(width, to), seen(width, from));
+    let amount = match width {
+        Width::Half => from & 31,
+        Width::Whole => from & 63,
+    };
+    let outcome = match operation {
+        ADD => to.wrapping_add(from),
+        0x10 => to.wrapping_sub(from),
+        0x20 => to.wrapping_mul(from),
+        0x40 => to | from,
+        0x50 => to & from,
+        0x60 => to << amount,
+        0x70 => to >> amount,
+        0x80 => to.wrapping_neg(),
+        0xa0 => to ^ from,
+        MOVE => from,
+        0xc0 => (signed >> amount).cast_unsigned(),
+        _ => return None,
+    };
+    Some(seen(width, outcome).0)
 }
 
 /// Whether a branch is taken for two numbers.
 pub(super) fn is_taken(width: Width, operation: u8, to: u64, from: u64) -> Option<bool> {
-    let (to, from, signed_to, signed_from) = match width {
-        Width::Whole => (to, from, to.cast_signed(), from.cast_signed()),
-        Width::Half => {
-            let (to, from) = (to as u32, from as u32);
-            let signed = |number: u32| i64::from(number.cast_signed());
-            (u64::from(to), u64::from(from), signed(to), signed(from))
-        }
-    };
+    let ((to, signed_to), (from, signed_from)) = (seen(width, to), seen(width, from));
     Some(match operation {
-        0x10 => to == from,
+        EQUAL => to == from,
         0x20 => to > from,
         0x30 => to >= from,
         0x40 => to & from != 0,
-        0x50 => to != from,
+        DIFFERENT => to != from,
         0x60 => signed_to > signed_from,
         0x70 => signed_to >= signed_from,
         0xa0 => to < from,

@@ -39,3 +39,29 @@ fn binding_is_forbidden_only_where_constants_are_hidden() {
     let harden = fs::read_to_string("/proc/sys/net/core/bpf_jit_harden").unwrap();
     assert_eq!(forbidden().unwrap().is_some(), harden.trim() == "2");
 }
+
+#[test]
+fn the_kernel_takes_room_out() {
+    if !needs::root("for eBPF") {
+        return;
+    }
+    let mut assembler = Assembler::default();
+    assembler.constant(0, 2);
+    let end = assembler.finish();
+    for count in [0, 1, 2, 3, 100] {
+        let instructions = [room(count), end.clone()].concat();
+        assert_eq!(
+            instructions.len(),
+            [count, 0][usize::from(count < 3)] + end.len()
+        );
+        let program =
+            sys::program_load(Hook::Xdp, "room", &instructions, "GPL", 0, 0, &mut []).unwrap();
+        let left = sys::program_bytes(program.as_fd()).unwrap() as usize;
+        let first = usize::from(count >= 3);
+        assert_eq!(
+            left,
+            (end.len() + first) * size_of::<Instruction>(),
+            "{count}"
+        );
+    }
+}
