@@ -19,7 +19,7 @@ const DISTURBED_SPREAD: f64 = 1.1;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Weak {
-    /// Most rounds were disturbed, and they differ.
+    /// Most rounds were disturbed, and they differ, or are only two.
     Disturbed,
     /// The rounds differ too much, whatever disturbed them.
     Scattered,

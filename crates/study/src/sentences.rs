@@ -237,7 +237,7 @@ pub(crate) fn footnote(study: &Study) -> Option<String> {
     if disturbed > 0 {
         let _ = write!(
             text,
-            " {disturbed} because others had the cores in most rounds, and these differ;"
+            " {disturbed} because others had the cores in most rounds, and these differ or are only two;"
         );
     }
     if scattered > 0 {

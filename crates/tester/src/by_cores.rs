@@ -174,7 +174,7 @@ fn limit(rounds: &[Round]) -> Limit {
 /// Why rounds are no evidence.
 pub fn words(weak: Weak) -> &'static str {
     match weak {
-        Weak::Disturbed => "others had the cores in most rounds, and these differ",
+        Weak::Disturbed => "others had the cores in most rounds, and these differ or are only two",
         Weak::Scattered => "the rounds differ too much to tell",
     }
 }

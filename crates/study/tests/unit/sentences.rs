@@ -159,7 +159,7 @@ fn figures_without_evidence_are_counted_once_and_said_nowhere() {
     assert_eq!(
         footnote(&study).unwrap(),
         "–: no evidence for 14 of 104 figures: 2 because others had the cores in most rounds, and \
-         these differ; 12 because the rounds differ too much."
+         these differ or are only two; 12 because the rounds differ too much."
     );
     assert!(!one_core(&study).contains("Linux kernel"));
     assert_eq!(
