@@ -2,7 +2,7 @@
 //! program.
 //!
 //! - [`object`] reads an object file, [`program`] sets its constants, sizes its maps and loads it.
-//!   `specialise` makes the program for these constants first.
+//!   `specialise` makes the program for these constants first, `joined` puts pieces behind it.
 //! - [`map`] reads and writes elements, and maps whole arrays into this process.
 //! - [`attach`] puts a program on an interface, [`features`] says what that interface can do,
 //!   [`classifier`] does it where older kernels have no links.
@@ -30,6 +30,7 @@ pub mod classic;
 pub mod classifier;
 pub mod error;
 pub mod features;
+mod joined;
 pub mod map;
 pub mod object;
 pub mod program;

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use crate::bound;
+use crate::joined::{self, CALL};
 use crate::map::Map;
 use crate::object::{CONSTANTS, Code, Object, Reference};
 use crate::specialise::{Referent, specialise};
@@ -21,10 +22,6 @@ const PSEUDO_MAP: u8 = 1;
 const PSEUDO_MAP_VALUE: u8 = 2;
 /// `BPF_PSEUDO_KFUNC_CALL`: the immediate is the number of a function of the kernel's.
 const PSEUDO_FUNCTION: u8 = 2;
-/// `BPF_PSEUDO_CALL`: the immediate is how far away the function is that is called.
-const PSEUDO_CALL: u8 = 1;
-/// `BPF_JMP | BPF_CALL`.
-const CALL: u8 = 0x85;
 
 /// Collects what must be known before the programs of an object are loaded.
 #[derive(Debug)]
@@ -34,6 +31,7 @@ pub struct Loader {
     shared: HashMap<String, Map>,
     functions: Vec<(i32, u32)>,
     behind: Option<(i32, Vec<Instruction>)>,
+    past: Option<(i32, Code)>,
     bound: u32,
 }
 
@@ -49,6 +47,7 @@ impl Loader {
             shared: HashMap::new(),
             functions: Vec::new(),
             behind: None,
+            past: None,
             bound: 0,
         })
     }
@@ -114,6 +113,31 @@ impl Loader {
     pub fn behind(mut self, stand_in: i32, function: Vec<Instruction>) -> Self {
         self.behind = Some((stand_in, function));
         self
+    }
+
+    /// Has each program go on as the one of this name, which is none of its own then, where it would
+    /// call `stand_in`, which is no helper, and end.
+    ///
+    /// # Errors
+    /// [`Error::Object`] when there is no such program.
+    pub fn goes_on(mut self, stand_in: i32, name: &str) -> Result<Self> {
+        self.past = Some((stand_in, self.take_out(name)?));
+        Ok(self)
+    }
+
+    /// Leaves a program out.
+    ///
+    /// # Errors
+    /// [`Error::Object`] when there is no such program.
+    pub fn without(mut self, name: &str) -> Result<Self> {
+        self.take_out(name)?;
+        Ok(self)
+    }
+
+    fn take_out(&mut self, name: &str) -> Result<Code> {
+        let place = self.object.programs.iter().position(|one| one.name == name);
+        let place = place.ok_or_else(|| Error::Object(format!("no program `{name}`")))?;
+        Ok(self.object.programs.remove(place))
     }
 
     /// Loads the programs for this device alone, so that they may ask its driver. They cannot be
@@ -208,7 +232,9 @@ impl Loader {
         referents.map(|one| (one.at, referent(one))).collect()
     }
 
-    fn load_one(&self, code: &Code, maps: &[Map]) -> Result<Program> {
+    /// A program's instructions, with all that they refer to, made for the constants; and how many
+    /// were left out.
+    fn made(&self, code: &Code, maps: &[Map]) -> (Vec<Instruction>, usize) {
         let mut instructions = code.instructions.clone();
         for call in instructions.iter_mut().filter(|one| one.code == CALL) {
             let function = self
@@ -232,28 +258,28 @@ impl Loader {
             first.immediate = maps[reference.map].as_fd().as_raw_fd();
             instructions[reference.at + 1].immediate = reference.offset.unwrap_or(0).cast_signed();
         }
-        let before = instructions.len();
-        instructions = specialise(
+        let made = specialise(
             &instructions,
             &self.referents(code),
             &self.object.constant_bytes,
         );
+        let left_out = instructions.len() - made.len();
+        (made, left_out)
+    }
+
+    fn load_one(&self, code: &Code, maps: &[Map]) -> Result<Program> {
+        let (mut instructions, mut left_out) = self.made(code, maps);
+        if let Some((stand_in, past)) = &self.past {
+            let (past, left_out_there) = self.made(past, maps);
+            instructions = joined::goes_on(instructions, *stand_in, &past)?;
+            left_out += left_out_there;
+        }
         if self.bound != 0 {
             // It must not outgrow its pages ([`bound`]).
-            let left_out = before - instructions.len();
             instructions.splice(0..0, bound::room(left_out));
         }
         if let Some((stand_in, function)) = &self.behind {
-            // The kernel takes a million instructions.
-            let mut away = instructions.len() as u32;
-            for call in &mut instructions {
-                away -= 1;
-                if call.code == CALL && call.immediate == *stand_in {
-                    call.registers = PSEUDO_CALL << 4;
-                    call.immediate = away.cast_signed();
-                }
-            }
-            instructions.extend_from_slice(function);
+            instructions = joined::calls(instructions, *stand_in, function);
         }
         // The kernel takes no such word for a bound program.
         let unaligned = match self.bound {

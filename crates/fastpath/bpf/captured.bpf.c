@@ -8,6 +8,10 @@
 
 #include "captured.h"
 
+INLINE __u64 frame_length(struct xdp_md *context) { return bpf_xdp_get_buff_len(context); }
+INLINE __u32 frames_on_wire(struct xdp_md *context) { return (void)context, 1; }
+INLINE __u64 anything(struct xdp_md *context) { return context->rx_queue_index; }
+
 /* The tag that the driver has taken out of a frame, as in `way`. */
 INLINE __u32 tag_beside(struct xdp_md *context)
 {
@@ -17,16 +21,15 @@ INLINE __u32 tag_beside(struct xdp_md *context)
 	return taken_tag(context, *(__u16 *)(data + 12));
 }
 
-/* The driver is asked once for a frame. */
-#define IS_ASKED(looked) (((looked) ? KEEPS_BEFORE : FILTERS_BEFORE) && TELLER == TELLER_DRIVER)
-#define taken_tag(context, type) (IS_ASKED(looked) ? noted->beside : taken_tag(context, type))
+/* The driver is asked once for a frame that is looked at. */
+#define IS_ASKED(heed) ((heed) == ALL && KEEPS_BEFORE && TELLER == TELLER_DRIVER)
+#define taken_tag(context, type) (IS_ASKED(heed) ? noted->beside : taken_tag(context, type))
 
-/* The forwarder's function becomes a part of the one that has its name and its place. */
-#define forward(context) forward(context); INLINE int decide(context, struct noted *noted, const _Bool looked)
+/* The forwarder's function becomes a part of those that have its place. */
+#define forward(context) told(context); INLINE int decide(context, struct noted *noted, const enum heed heed)
 #include "forward.bpf.c"
 #undef forward
 
-int forward(struct xdp_md *context)
-{
-	return WATCH(context, 1, bpf_xdp_get_buff_len(context), tag_beside(context), context->rx_queue_index);
-}
+int told(struct xdp_md *context) { return pass_by(context); }
+SEC("xdp.frags") int past(struct xdp_md *context) { return decide(context, 0, NOTHING); }
+SEC("xdp.frags") int forward(struct xdp_md *context) { return watch(context); }

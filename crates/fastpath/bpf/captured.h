@@ -5,7 +5,7 @@
  * `count_forwarded`, which say what becomes of a frame, note it on the way. What is shown is the frame as it came: when
  * frames that are forwarded may be wanted, it is copied before it is changed, else behind.
  *
- * It has that source twice. Whether a frame is looked at is decided before: most go by the first, where nothing is
+ * It has that source twice. Whether a frame is looked at is decided before: most go by `past`, where nothing is
  * noted but why a frame is left, and only where that may be wanted. So they cost what they cost without.
  *
  * Samples are for one reader, captured frames for another: each has a ring of its own, and a frame can be in both.
@@ -260,71 +260,107 @@ INLINE __u64 wanted_of(const struct noted *noted, struct sample_count *sampled, 
 	return what;
 }
 
-/* Runs `decide` on a frame and shows it. FRAMES, FRAME_LENGTH and TAG_BESIDE are of the frame as it came, ANYTHING is
- * what the verifier knows nothing of. */
-#define WATCH(context, FRAMES, FRAME_LENGTH, TAG_BESIDE, ANYTHING)                                                                 \
+/* Of a frame as it came: bytes, frames on the wire, the tag that lies beside it, and what the verifier knows nothing
+ * of. */
+INLINE __u64 frame_length(CONTEXT *context);
+INLINE __u32 frames_on_wire(CONTEXT *context);
+INLINE __u32 tag_beside(CONTEXT *context);
+INLINE __u64 anything(CONTEXT *context);
+
+/* What is noted of a frame. */
+enum heed {
+	NOTHING,
+	LEFT, /* why it is left, where that may be wanted */
+	ALL,
+};
+
+/* The forwarder. */
+INLINE int decide(CONTEXT *context, struct noted *noted, const enum heed heed);
+
+/* Ends the program with a call that stands for `past`, for frames that are not looked at: the loader has it go on as
+ * that. In one function both would have fewer registers. */
+#define GO_PAST(context)                                                                                                           \
 	({                                                                                                                         \
-		__u32 here = bpf_get_smp_processor_id();                                                                           \
-		struct noted noted;                                                                                                \
-		noted.reason = ~0ULL;                                                                                              \
-		__u64 captured = 0, times = 0, kept = 0, looked = 0, what;                                                         \
-		if (WANTED) {                                                                                                      \
-			captured = is_sampled(here) ? WHAT_CAPTURED : 0;                                                           \
-			if (FILTERS_BEFORE) {                                                                                      \
-				noted.beside = TAG_BESIDE;                                                                         \
-				if (captured && !passes(context, MEASURES ? FRAME_LENGTH : 0, noted.beside))                       \
-					captured = 0;                                                                              \
-			}                                                                                                          \
-			looked = CHOOSES ? captured : 0;                                                                           \
-		}                                                                                                                  \
-		if (SAMPLES) {                                                                                                     \
-			struct sample_count *count = LOOKUP(sample_counts, here);                                                  \
-			if (count)                                                                                                 \
-				times = samples_of(count, FRAMES);                                                                 \
-			looked |= times;                                                                                           \
-		}                                                                                                                  \
-		int fate;                                                                                                          \
-		if (__builtin_expect(!looked, 1)) {                                                                                \
-			fate = decide(context, &noted, 0);                                                                         \
-			/* Nothing is noted when it may not be told. */                                                            \
-			if (noted.reason >= REASONS)                                                                               \
-				return fate;                                                                                       \
-			what = CHOOSES ? 0 : captured;                                                                             \
-		} else {                                                                                                           \
-			noted.beside = FILTERS_BEFORE ? noted.beside : KEEPS_BEFORE ? TAG_BESIDE : 0;                              \
-			what = times ? captured | WHAT_SAMPLED : captured;                                                         \
-			if (KEEPS_BEFORE) {                                                                                        \
-				struct shown *shown = LOOKUP(preparing, 0);                                                        \
-				kept = what = shown ? keep(context, shown, FRAME_LENGTH, noted.beside, what) : 0;                  \
-			}                                                                                                          \
-			/* The verifier goes one way for frames that are wanted and others. */                                     \
-			__u64 anything = ANYTHING;                                                                                 \
-			FORGET(what, anything);                                                                                    \
-			FORGET(kept, anything);                                                                                    \
-			FORGET(times, anything);                                                                                   \
-			fate = decide(context, &noted, 1);                                                                         \
-		}                                                                                                                  \
-		struct sample_count *sampled = SAMPLES ? LOOKUP(sample_counts, here) : 0;                                          \
-		what = wanted_of(&noted, sampled, what);                                                                           \
-		struct shown *shown = what ? LOOKUP(preparing, 0) : 0;                                                             \
-		if (shown && (!KEEPS_BEFORE || !kept))                                                                             \
-			what = keep(context, shown, FRAME_LENGTH, TAG_BESIDE, what);                                               \
-		if (shown && what)                                                                                                 \
-			show(&noted, shown, sampled, here, what, times);                                                           \
-		fate;                                                                                                              \
+		asm volatile("r1 = %0; call 0x70617374; exit" : : "r"(context));                                                   \
+		__builtin_unreachable();                                                                                           \
 	})
 
-/* From here on, who counts what becomes of a frame notes it too: `looked` says whether it is looked at. */
+/* Shows a frame of which is known what has become, if anybody wants it. */
+INLINE void tell(CONTEXT *context, const struct noted *noted, __u64 what, __u64 kept, __u64 times)
+{
+	__u32 here = bpf_get_smp_processor_id();
+	struct sample_count *sampled = SAMPLES ? LOOKUP(sample_counts, here) : 0;
+	what = wanted_of(noted, sampled, what);
+	struct shown *shown = what ? LOOKUP(preparing, 0) : 0;
+	if (shown && !kept)
+		what = keep(context, shown, frame_length(context), tag_beside(context), what);
+	if (shown && what)
+		show(noted, shown, sampled, here, what, times);
+}
+
+/* Decides whether a frame is looked at, runs the forwarder and shows it. */
+INLINE int watch(CONTEXT *context)
+{
+	__u32 here = bpf_get_smp_processor_id();
+	struct noted noted;
+	noted.reason = ~0ULL;
+	noted.beside = 0;
+	__u64 captured = 0, times = 0, kept = 0;
+	if (WANTED && CHOOSES) {
+		captured = is_sampled(here) ? WHAT_CAPTURED : 0;
+		if (FILTERS_BEFORE) {
+			noted.beside = tag_beside(context);
+			if (captured && !passes(context, MEASURES ? frame_length(context) : 0, noted.beside))
+				captured = 0;
+		}
+	}
+	if (SAMPLES) {
+		struct sample_count *count = LOOKUP(sample_counts, here);
+		if (count)
+			times = samples_of(count, frames_on_wire(context));
+	}
+	if (__builtin_expect(!(captured | times), 1))
+		GO_PAST(context);
+
+	__u64 what = (WANTED && !CHOOSES ? WHAT_CAPTURED : captured) | (times ? WHAT_SAMPLED : 0);
+	if (KEEPS_BEFORE) {
+		if (!FILTERS_BEFORE)
+			noted.beside = tag_beside(context);
+		struct shown *shown = LOOKUP(preparing, 0);
+		kept = what = shown ? keep(context, shown, frame_length(context), noted.beside, what) : 0;
+	}
+	/* The verifier goes one way for frames that are wanted and others. */
+	__u64 unknown = anything(context);
+	FORGET(what, unknown);
+	FORGET(kept, unknown);
+	FORGET(times, unknown);
+	int fate = decide(context, &noted, ALL);
+	tell(context, &noted, what, kept, times);
+	return fate;
+}
+
+/* The same for a frame that is not looked at: nothing is noted of it but why it is left. */
+INLINE int pass_by(CONTEXT *context)
+{
+	struct noted noted;
+	noted.reason = ~0ULL;
+	int fate = decide(context, &noted, LEFT);
+	if (noted.reason < REASONS)
+		tell(context, &noted, WANTED && !CHOOSES ? WHAT_CAPTURED : 0, 0, 0);
+	return fate;
+}
+
+/* From here on, who counts what becomes of a frame notes it too. */
 #define leave(counters, why, count)                                                                                                \
 	({                                                                                                                         \
 		enum reason because_of = why;                                                                                      \
-		if (looked || MAY_BE_TOLD)                                                                                         \
+		if (heed == ALL || (heed == LEFT && MAY_BE_TOLD))                                                                                         \
 			note(noted, &way, because_of, count);                                                                      \
 		leave(counters, because_of, count);                                                                                \
 	})
 #define count_forwarded(way, count)                                                                                                \
 	({                                                                                                                         \
-		if (looked)                                                                                                        \
+		if (heed == ALL)                                                                                                   \
 			note(noted, way, REASONS, count);                                                                          \
 		count_forwarded(way, count);                                                                                       \
 	})

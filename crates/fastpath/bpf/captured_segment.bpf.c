@@ -7,12 +7,18 @@
 
 #include "captured.h"
 
-/* The forwarder's function becomes a part of the one that has its name and its place. */
-#define segment(context) segment(context); INLINE int decide(context, struct noted *noted, const _Bool looked)
+INLINE __u64 frame_length(struct __sk_buff *context) { return context->len; }
+INLINE __u32 frames_on_wire(struct __sk_buff *context);
+INLINE __u64 anything(struct __sk_buff *context) { return context->len; }
+INLINE __u32 tag_beside(struct __sk_buff *context) { return context->vlan_present ? 0x10000 | context->vlan_tci : 0; }
+
+/* The forwarder's function becomes a part of those that have its place. */
+#define segment(context) told(context); INLINE int decide(context, struct noted *noted, const enum heed heed)
 #include "segment.bpf.c"
 #undef segment
 
-int segment(struct __sk_buff *context)
-{
-	return WATCH(context, segments(context, USUAL_FRONT), context->len, context->vlan_present ? 0x10000 | context->vlan_tci : 0, context->len);
-}
+INLINE __u32 frames_on_wire(struct __sk_buff *context) { return segments(context, USUAL_FRONT); }
+
+int told(struct __sk_buff *context) { return pass_by(context); }
+SEC("tc") int past(struct __sk_buff *context) { return decide(context, 0, NOTHING); }
+SEC("tc") int segment(struct __sk_buff *context) { return watch(context); }

@@ -57,7 +57,7 @@ struct Options {
     /// Length of a trial in seconds
     #[arg(long, default_value_t = 0.3)]
     seconds: f64,
-    /// The programs alone: each runs on one frame by hand, 200 times in a row
+    /// The programs alone, on frames that the kernel makes: no generator, no cable
     #[arg(long, conflicts_with = "seconds")]
     programs: bool,
 }

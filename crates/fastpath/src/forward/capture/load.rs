@@ -17,6 +17,11 @@ pub(super) const CAPTURED: Packed = packed!("captured");
 const CAPTURED_SEGMENT: Packed = packed!("captured_segment");
 /// `passes_filter` of the C source.
 const STAND_IN: i32 = 0x6669_6c74;
+/// `GO_PAST` of the C source.
+const GO_PAST: i32 = 0x7061_7374;
+/// As what it goes on: for frames of which nothing is noted, and for those that may be told of.
+const PAST: &str = "past";
+const TOLD: &str = "told";
 /// The smallest ring: nobody reads it.
 const NO_RING: u32 = 4096;
 
@@ -70,8 +75,15 @@ pub(super) fn shape(
     let measures = purpose.filter().is_some_and(Filter::measures);
     let discards = Reason::ALL.iter().copied();
     let discards = bits(discards.filter(|reason| reason.discard().is_some()));
+    let [past, other] = if purpose.tells_of_any() {
+        [TOLD, PAST]
+    } else {
+        [PAST, TOLD]
+    };
     let ring = |wanted: bool, size| if wanted { size } else { NO_RING };
     let loader = loader
+        .goes_on(GO_PAST, past)?
+        .without(other)?
         .constant("SNAP", room.into())
         .constant("EVERY", capture.map_or(1, |wanted| wanted.every).into())
         .constant("WANTED", capture.map_or(0, Wanted::bits))

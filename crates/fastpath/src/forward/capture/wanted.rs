@@ -82,6 +82,12 @@ impl Purpose {
         self.capture.as_ref()?.filter.as_ref()
     }
 
+    /// May a frame be wanted that is not looked at, as it turns out? `MAY_BE_TOLD` of the C source.
+    pub(super) fn tells_of_any(&self) -> bool {
+        let chooses = |wanted: &Wanted| wanted.forwarded || wanted.every > 1;
+        self.samples || self.capture.as_ref().is_some_and(|wanted| !chooses(wanted))
+    }
+
     /// Does it want frames of a port?
     pub(super) fn wants(&self, ifindex: u32) -> bool {
         let ports = self.capture.as_ref().map(|wanted| &wanted.ports);
