@@ -301,8 +301,23 @@ fn samples_end_and_begin_with_the_configuration_and_a_capture_goes_beside_them()
     let collector = Collector::open(&lab);
     let mut router = runs(&lab, "xdp", "polling-seconds = 1\n");
     let quiet = Duration::from_millis(1500);
-    wait_for("the first datagram", 10, || {
-        !collector.datagrams(quiet).is_empty()
+    let wires = Wires::open(&lab);
+    let lost = || {
+        for _ in 0..50 {
+            wires.a.send(&ipv4(
+                wires.macs,
+                [10, 0, 0, 2],
+                [198, 51, 100, 3],
+                9,
+                &[0; 30],
+            ));
+        }
+    };
+    let is_told = |one: &Vec<u8>| one.windows(9).any(|some| some == b"blackhole");
+    // Counters are told before ports have their other programs; frames are not.
+    wait_for("the first sample", 10, || {
+        lost();
+        collector.datagrams(quiet).iter().any(is_told)
     });
     let program = |lab: &Lab| super::captured::program(lab, "r0");
     let sampling = program(&lab);
@@ -313,20 +328,10 @@ fn samples_end_and_begin_with_the_configuration_and_a_capture_goes_beside_them()
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let wires = Wires::open(&lab);
     wait_for("another program", 10, || program(&lab) != sampling);
-    for _ in 0..50 {
-        wires.a.send(&ipv4(
-            wires.macs,
-            [10, 0, 0, 2],
-            [198, 51, 100, 3],
-            9,
-            &[0; 30],
-        ));
-    }
+    lost();
     assert!(child.wait_with_output().unwrap().status.success());
     let told = collector.datagrams(quiet);
-    let is_told = |one: &Vec<u8>| one.windows(9).any(|some| some == b"blackhole");
     assert!(told.iter().any(is_told), "samples go on");
     // Without a collector there are none, and ports run their own programs.
     let file = lab.path("sflow.toml");
