@@ -5,8 +5,8 @@
  * `count_forwarded`, which say what becomes of a frame, note it on the way. What is shown is the frame as it came: when
  * frames that are forwarded may be wanted, it is copied before it is changed, else behind.
  *
- * It has that source twice. Whether a frame is looked at is decided before: most go by `past`, where nothing is
- * noted but why a frame is left, and only where that may be wanted. So they cost what they cost without.
+ * It has that source three times. Whether a frame is looked at is decided before: most go by `past`, the code that ships,
+ * or by `told`, where why a frame is left is noted, because that may be wanted. The loader chooses one of the two.
  *
  * Samples are for one reader, captured frames for another: each has a ring of its own, and a frame can be in both.
  * A sample is one frame in so many on the wire, by chance, or a frame that is discarded, up to a limit.
