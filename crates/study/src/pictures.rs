@@ -20,7 +20,7 @@ use router::user_plane::memory_engine::Trial;
 use router::user_plane::test_traffic::{self, Destinations};
 use serde::{Deserialize, Serialize};
 use tracer::analyse::Analysis;
-use tracer::record::{self, Options};
+use tracer::record::{self, Options, Unwinding};
 use tracer::summary::Summary;
 
 /// Routes in the table: the pictures are about the lock, not about the table's size.
@@ -126,7 +126,7 @@ impl Traffic {
         };
         // A lock that is mostly polled for is known by where its waiters sleep.
         let options = Options {
-            stacks: true,
+            stacks: Some(Unwinding::FramePointers),
             ..Options::default()
         };
         let (outcome, trace) = record::record_while(&options, || engine.run(&trial))?;

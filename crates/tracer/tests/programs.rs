@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use tracer::analyse::Analysis;
 use tracer::analyse::classify::Class;
-use tracer::record::{self, Options};
+use tracer::event::Kind;
+use tracer::record::{self, Options, Unwinding};
 use tracer::summary::{Summary, progress};
 use tracer::verdict::verdict;
 
@@ -92,7 +93,7 @@ fn a_c_programs_marks_name_its_lock_and_count_its_work() {
     };
     let program = program.display().to_string();
     let options = Options {
-        stacks: true,
+        stacks: Some(Unwinding::FramePointers),
         ..command(&[&program])
     };
     let trace = run(&options);
@@ -129,6 +130,67 @@ fn a_c_programs_marks_name_its_lock_and_count_its_work() {
         lock.places
     );
     assert!(!Path::new(&format!("/dev/shm/corelane-marker-{}", lock.process)).exists());
+}
+
+#[test]
+fn callers_without_frame_pointers_are_found_by_the_tables_of_the_program() {
+    let _one = BUSY.lock();
+    if !root() {
+        return;
+    }
+    let directory = Directory::new("deep");
+    let program = directory.0.join("deep");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/deep.c");
+    let words = ["-O2", "-fomit-frame-pointer", "-Wall", "-Wextra", "-Werror"];
+    let mut compiler = Command::new("gcc");
+    let compiler = compiler.args(words).args(["-pthread", "-o"]);
+    let Ok(output) = compiler.arg(&program).arg(source).output() else {
+        needs::skipped!("gcc");
+        return;
+    };
+    assert!(output.status.success(), "{output:?}");
+    let options = Options {
+        stacks: Some(Unwinding::Tables),
+        ..command(&[&program.display().to_string()])
+    };
+    let trace = run(&options);
+    let stacks = &trace.trailer.stacks;
+    let callers = ["insert_route", "serve_request", "worker"];
+    let reaches = |stack: u32| {
+        stacks[stack as usize]
+            .windows(3)
+            .any(|names| names == callers)
+    };
+    let (mut waits, mut samples) = ((0, 0), (0, 0));
+    for event in &trace.events {
+        let (seen, stack) = match event.kind {
+            Kind::Stack(stack) => (&mut waits, stack),
+            Kind::Sample(stack) => (&mut samples, stack),
+            _ => continue,
+        };
+        // Of all that runs, the program's own.
+        if stacks[stack as usize]
+            .iter()
+            .any(|name| name == "insert_route")
+        {
+            seen.0 += 1;
+            seen.1 += u32::from(reaches(stack));
+        }
+    }
+    for (what, (own, whole)) in [("waits", waits), ("samples", samples)] {
+        assert!(
+            own > 10 && whole == own,
+            "{what}: {whole} of {own}: {stacks:?}"
+        );
+    }
+    let analysis = Analysis::new(&trace);
+    let lock = analysis.locks.iter().find(|lock| lock.name == "routes");
+    let lock = lock.unwrap_or_else(|| panic!("{:?}", analysis.locks));
+    assert!(
+        lock.places.iter().any(|(place, _)| place == "insert_route"),
+        "{:?}",
+        lock.places
+    );
 }
 
 /// The names of the locks of the C++ program, which a shell runs as the last command of `script`,

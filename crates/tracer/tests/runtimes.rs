@@ -7,7 +7,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 use tracer::analyse::Analysis;
-use tracer::record::Options;
+use tracer::record::{Options, Unwinding};
 use tracer::verdict::{Verdict, verdict};
 
 use crate::live_help::{BUSY, command, root, run};
@@ -39,7 +39,7 @@ fn compiles(words: &[&str], source: &Path) -> bool {
 /// What is said of a program.
 fn said_of(words: &[&str]) -> Verdict {
     let options = Options {
-        stacks: true,
+        stacks: Some(Unwinding::FramePointers),
         ..command(words)
     };
     let trace = run(&options);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tracer::analyse::Analysis;
 use tracer::event::{Event, Kind};
-use tracer::record::{Backend, Options, RecordError, Recorded, Recording, Target};
+use tracer::record::{Backend, Options, RecordError, Recorded, Recording, Target, Unwinding};
 use tracer::verdict::verdict;
 
 use crate::common::{Outcome, answer, print, unless_interrupted};
@@ -18,10 +18,6 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Record a command from start to end, a running process, or everything; needs root
 #[derive(clap::Args)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a switch of the command line"
-)]
 pub(crate) struct Arguments {
     /// Write the trace to FILE
     #[arg(short, long, value_name = "FILE", default_value = "corelane.trace")]
@@ -38,9 +34,16 @@ pub(crate) struct Arguments {
     /// Keep the last SECONDS before the end alone: a flight recorder, until a signal or --seconds
     #[arg(long, value_name = "SECONDS", value_parser = time(1e-3, 86400.0))]
     last: Option<Duration>,
-    /// Record code places at waits and wake-ups (about 2 microseconds each)
-    #[arg(long)]
-    stacks: bool,
+    /// Record code places at waits and wake-ups (about 2 microseconds each); `dwarf` finds callers
+    /// where programs keep no frame pointers, from 8 KiB of stack that each event copies
+    #[arg(
+        long,
+        value_name = "HOW",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "fp"
+    )]
+    stacks: Option<Callers>,
     /// Record XDP's own tracepoints too, which fire for bursts of packets
     #[arg(long)]
     packets: bool,
@@ -60,6 +63,14 @@ pub(crate) struct Arguments {
     command: Vec<OsString>,
 }
 
+/// How callers are found, as perf names it. Descriptions of the values would have all of the help printed
+/// at length.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Callers {
+    Fp,
+    Dwarf,
+}
+
 /// Records.
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     renamed("--duration", "--seconds");
@@ -75,7 +86,10 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let options = Options {
         target,
         ring_bytes: arguments.ring as usize,
-        stacks: arguments.stacks,
+        stacks: arguments.stacks.map(|how| match how {
+            Callers::Fp => Unwinding::FramePointers,
+            Callers::Dwarf => Unwinding::Tables,
+        }),
         packets: arguments.packets,
         last: arguments.last,
         output: Some(arguments.output.clone()),

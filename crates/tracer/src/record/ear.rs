@@ -8,6 +8,7 @@
 use super::catalogue::{Decoders, Point, common};
 use super::stacks::Stacks;
 use super::switches::Switches;
+use super::unwind::Copied;
 use super::witness::Witness;
 use crate::event::{Context, Event, Interrupt, Kind, Tid};
 use crate::format::write::CoreWriter;
@@ -60,7 +61,7 @@ impl Ear {
     }
 
     /// A perf sample's body: time, call chain (count, addresses), size of the tracepoint's record,
-    /// record.
+    /// record, and perhaps what was copied of the thread.
     pub(crate) fn sample(
         &mut self,
         body: &[u8],
@@ -73,11 +74,15 @@ impl Ear {
         // A tracepoint's record follows the chain and its own length.
         let parts = || {
             let (time, frames) = (long(0)?, usize::try_from(long(1)?).ok()?);
-            let raw = body.get(frames.checked_mul(8)?.checked_add(20)?..)?;
+            let rest = body.get(frames.checked_mul(8)?.checked_add(16)?..)?;
+            let (size, raw) = rest.split_first_chunk()?;
+            let size = usize::try_from(u32::from_le_bytes(*size)).ok()?;
+            let (raw, end) = raw.split_at_checked(size)?;
             let (id, flags, tid) = common(raw)?;
-            Some((time, frames, raw, flags, tid, decoders.get(&id)?))
+            let copied = Copied::parse(end);
+            Some((time, frames, raw, copied, flags, tid, decoders.get(&id)?))
         };
-        let Some((time, frames, raw, flags, tid, decoder)) = parts() else {
+        let Some((time, frames, raw, copied, flags, tid, decoder)) = parts() else {
             return;
         };
         let kind = decoder.kind(raw, flags);
@@ -87,12 +92,15 @@ impl Ear {
             Kind::LockBegin { address, .. } => witness.kernel_lock(address),
             _ => {}
         }
-        if frames == 0 {
+        if frames == 0 && copied.is_none() {
             return;
         }
         let mut chain = std::mem::take(&mut self.chain);
         chain.clear();
         chain.extend((0..frames).filter_map(|index| long(2 + index)));
+        if let Some(copied) = copied {
+            witness.unwind(tid, &copied, |frame| chain.push(frame));
+        }
         if decoder.point == Point::Begin(Interrupt::Timer) {
             // The tick is the sample of the running code.
             if tid != 0

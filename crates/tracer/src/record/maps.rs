@@ -47,6 +47,17 @@ impl Maps {
 
     /// The mapping of `process` that `address` lies in.
     pub(crate) fn around(&mut self, process: Tid, address: u64, what: What) -> Option<&Mapping> {
+        self.around_since(process, address, what)
+            .map(|(mapping, _)| mapping)
+    }
+
+    /// The same, and the turn in which the list that it stands in was read.
+    pub(crate) fn around_since(
+        &mut self,
+        process: Tid,
+        address: u64,
+        what: What,
+    ) -> Option<(&Mapping, u32)> {
         self.around_by(process, address, what, symbols::mappings)
     }
 
@@ -56,7 +67,7 @@ impl Maps {
         address: u64,
         what: What,
         read: impl FnOnce(Tid) -> Vec<Mapping>,
-    ) -> Option<&Mapping> {
+    ) -> Option<(&Mapping, u32)> {
         let known = self.processes.entry(process).or_default();
         let contains = |known: &Known| symbols::containing(&known.mappings, address).is_some();
         let wait = if what == What::Code { known.wait } else { 1 };
@@ -73,7 +84,7 @@ impl Maps {
             };
             known.read = Some(self.turn);
         }
-        symbols::containing(&known.mappings, address)
+        symbols::containing(&known.mappings, address).zip(known.read)
     }
 
     /// What is known of `process`.

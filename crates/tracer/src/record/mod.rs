@@ -38,6 +38,7 @@ mod switches;
 mod symbols;
 mod system;
 mod tracefs;
+mod unwind;
 mod witness;
 
 use std::ffi::OsString;
@@ -75,6 +76,16 @@ pub enum Backend {
     Perf,
 }
 
+/// How the callers of a code place are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unwinding {
+    /// The kernel follows frame pointers: about 2 µs for each place.
+    FramePointers,
+    /// 8 KiB of the stack are copied, and unwound by the `.eh_frame` of the programs' files. Samples
+    /// of the running code are unwound too.
+    Tables,
+}
+
 /// What to record.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -82,8 +93,8 @@ pub struct Options {
     pub target: Target,
     /// Bytes of every core's ring; rounded up to a power of two of pages.
     pub ring_bytes: usize,
-    /// Record code places at lock waits and wake-ups (about 2 µs each).
-    pub stacks: bool,
+    /// Record code places at lock waits and wake-ups, with their callers found so.
+    pub stacks: Option<Unwinding>,
     /// Record the XDP tracepoints too, which fire for bursts of packets.
     pub packets: bool,
     /// Keep the last so much alone, in memory until the end, 256 MiB of events at most; `None`: all.
@@ -101,7 +112,7 @@ impl Default for Options {
         Self {
             target: Target::Everything,
             ring_bytes: 4 << 20,
-            stacks: false,
+            stacks: None,
             packets: false,
             last: None,
             output: None,

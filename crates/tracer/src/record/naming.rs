@@ -5,8 +5,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::elsewhere::Place;
-use super::symbols::{self, Kernel, Mapping, Table};
+use super::symbols::{self, FileKey, Kernel, Mapping, Table};
 use crate::event::Tid;
 use crate::trace::{AddressName, NameSource};
 
@@ -16,20 +15,18 @@ pub(super) const KERNEL: u64 = 1 << 63;
 /// The symbols of the files met so far.
 #[derive(Default)]
 pub(super) struct Names {
-    tables: HashMap<(String, Option<(u64, u64)>), Table>,
+    tables: HashMap<FileKey, Table>,
 }
 
 impl Names {
-    /// The symbols of a mapping's file. In containers one path may mean several files.
+    /// The symbols of a mapping's file.
     fn table(&mut self, mapping: &Mapping) -> &Table {
         static NONE: LazyLock<Table> = LazyLock::new(Table::default);
-        let number = match &mapping.place {
-            Place::Here => None,
-            Place::Opened(_, number) => Some(*number),
-            Place::Nowhere => return &NONE,
+        let Some(file) = mapping.file() else {
+            return &NONE;
         };
         self.tables
-            .entry((mapping.path.clone(), number))
+            .entry(file)
             .or_insert_with(|| Table::of(mapping))
     }
 

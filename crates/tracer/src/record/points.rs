@@ -4,7 +4,7 @@ use super::catalogue::{CATALOGUE, Decoder, Decoders, Entry, Point};
 use super::layout::Layout;
 use super::sources::{Chain, Wanted};
 use super::switches::{Switches, Which};
-use super::{Backend, Options, RecordError};
+use super::{Backend, Options, RecordError, Unwinding};
 use crate::event::Interrupt;
 use crate::trace::Header;
 
@@ -34,7 +34,7 @@ pub(super) fn switches(options: &Options, header: &mut Header) -> Option<(Switch
     }
     let which = Which {
         // Only perf has the code places of wake-ups.
-        wakings: !options.stacks,
+        wakings: options.stacks.is_none(),
     };
     let last = header.cores.last().copied()?;
     match Switches::open(&options.system.types, last, options.ring_bytes, which) {
@@ -98,7 +98,7 @@ pub(super) fn points(
 }
 
 /// The code places that are recorded with a tracepoint.
-fn chain(point: Point, stacks: bool) -> Option<Chain> {
+fn chain(point: Point, stacks: Option<Unwinding>) -> Option<Chain> {
     /// Enough to get out of the lock's own functions.
     const PLACE: u16 = 24;
     /// Enough to get out of the interrupt's entry and see who polls.
@@ -106,16 +106,18 @@ fn chain(point: Point, stacks: bool) -> Option<Chain> {
     let (kernel, user, frames) = match point {
         // Slow paths of kernel locks are rare, and without their caller most kernel locks have no
         // name.
-        Point::LockBegin => (true, stacks, PLACE),
-        Point::FutexEnter | Point::Waking if stacks => (false, true, PLACE),
+        Point::LockBegin => (true, stacks.is_some(), PLACE),
+        Point::FutexEnter | Point::Waking if stacks.is_some() => (false, true, PLACE),
         // The tick that comes anyway samples the running code; an event of its own would cost an
         // interrupt each.
         Point::Begin(Interrupt::Timer) => (true, true, SAMPLE),
         _ => return None,
     };
+    let copied = stacks == Some(Unwinding::Tables);
     Some(Chain {
         kernel,
-        user,
+        user: user && !copied,
+        copied: user && copied,
         frames,
     })
 }

@@ -75,7 +75,7 @@ impl Recording {
         }
         let mut header = Header {
             command: describe(&options.target),
-            stacks: options.stacks,
+            stacks: options.stacks.is_some(),
             ..machine::header()
         };
         let pages = options.ring_bytes.div_ceil(page_size()).next_power_of_two();

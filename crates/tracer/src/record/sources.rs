@@ -13,7 +13,7 @@ use sys::bindings::{self, perf_event_attr};
 
 use super::refusal::refusal;
 use super::ring::Ring;
-use super::{RecordError, System};
+use super::{RecordError, System, unwind};
 
 /// One core's part.
 pub(crate) struct Core {
@@ -34,7 +34,10 @@ pub(crate) struct Wanted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chain {
     pub(crate) kernel: bool,
+    /// The user's, as the kernel follows frame pointers.
     pub(crate) user: bool,
+    /// Registers and stack of the user's part, to be unwound later.
+    pub(crate) copied: bool,
     pub(crate) frames: u16,
 }
 
@@ -52,7 +55,7 @@ impl Core {
             Ring::map(&owner, pages).map_err(|cause| RecordError::Ring { cpu, pages, cause })?;
         let mut points = Vec::with_capacity(wanted.len());
         for want in wanted {
-            let point = open(&mut point_attr(want), cpu).map_err(refused)?;
+            let point = open(&mut point_attr(want, pages), cpu).map_err(refused)?;
             // SAFETY: both descriptors are open perf events of the same core; the call takes no
             // memory.
             checked(unsafe { sys::ioctls::SET_OUTPUT(point.as_raw_fd(), owner.as_raw_fd()) })
@@ -156,11 +159,16 @@ fn side_attr(pages: usize) -> perf_event_attr {
     attr.set_comm(1);
     attr.set_comm_exec(1);
     attr.set_watermark(1);
-    attr.__bindgen_anon_2.wakeup_watermark = (pages * page_size() / 2) as u32;
+    attr.__bindgen_anon_2.wakeup_watermark = half(pages);
     attr
 }
 
-fn point_attr(want: &Wanted) -> perf_event_attr {
+/// Bytes of half a ring.
+fn half(pages: usize) -> u32 {
+    (pages * page_size() / 2) as u32
+}
+
+fn point_attr(want: &Wanted, pages: usize) -> perf_event_attr {
     let mut attr = base_attr();
     attr.type_ = bindings::PERF_TYPE_TRACEPOINT;
     attr.config = u64::from(want.id);
@@ -172,6 +180,14 @@ fn point_attr(want: &Wanted) -> perf_event_attr {
         attr.set_exclude_callchain_kernel(u64::from(!chain.kernel));
         attr.set_exclude_callchain_user(u64::from(!chain.user));
         attr.sample_max_stack = chain.frames;
+        if chain.copied {
+            attr.sample_type |=
+                u64::from(bindings::PERF_SAMPLE_REGS_USER | bindings::PERF_SAMPLE_STACK_USER);
+            attr.sample_regs_user = unwind::WANTED;
+            attr.sample_stack_user = unwind::COPIED;
+            // A ring is full of these long before the next turn.
+            attr.__bindgen_anon_2.wakeup_watermark = half(pages);
+        }
     }
     attr
 }

@@ -109,12 +109,10 @@ impl Table {
     /// Reads the symbols of a mapping's file.
     pub(crate) fn of(mapping: &Mapping) -> Self {
         let path = Path::new(&mapping.path);
-        let file = match &mapping.place {
-            Place::Here => File::open(path).ok(),
-            Place::Opened(file, _) => file.try_clone().ok(),
-            Place::Nowhere => None,
-        };
-        file.map(|file| Self::read(file, path)).unwrap_or_default()
+        mapping
+            .open()
+            .map(|file| Self::read(file, path))
+            .unwrap_or_default()
     }
 
     fn parse<'data>(data: impl ReadRef<'data>) -> object::read::Result<Self> {
@@ -264,6 +262,31 @@ pub(crate) struct Mapping {
     pub(crate) first: u64,
     /// Where that file is.
     pub(crate) place: Place,
+}
+
+/// Tells files apart, and not the mappings of one: its path, and in containers, where one path may mean
+/// several files, its device and number.
+pub(crate) type FileKey = (String, Option<(u64, u64)>);
+
+impl Mapping {
+    /// Its file; `None` where that cannot be read.
+    pub(crate) fn open(&self) -> Option<File> {
+        match &self.place {
+            Place::Here => File::open(&self.path).ok(),
+            Place::Opened(file, _) => file.try_clone().ok(),
+            Place::Nowhere => None,
+        }
+    }
+
+    /// Which file that is, if there is one to be read.
+    pub(crate) fn file(&self) -> Option<FileKey> {
+        let number = match &self.place {
+            Place::Here => None,
+            Place::Opened(_, number) => Some(*number),
+            Place::Nowhere => return None,
+        };
+        Some((self.path.clone(), number))
+    }
 }
 
 /// The mappings of a process.

@@ -17,6 +17,7 @@ use super::looks::Lookout;
 use super::maps::{Maps, What};
 use super::naming::{KERNEL, Names};
 use super::symbols::{Kernel, Mapping};
+use super::unwind::{Copied, Unwinder};
 use crate::event::{TaskChange, Tid};
 use crate::trace::{AddressName, HoldCount, NameSource, Probe, Trailer};
 
@@ -34,6 +35,7 @@ pub(crate) struct Witness {
     names: Vec<AddressName>,
     probes: Vec<Probe>,
     maps: Maps,
+    unwinder: Unwinder,
     /// Waited-for words and what they lie in.
     places: Vec<(Tid, u64, Mapping)>,
     readers: HashMap<u32, Reader>,
@@ -148,6 +150,12 @@ impl Witness {
         }
         readings.sort_unstable();
         readings
+    }
+
+    /// The code places of what was copied of a thread, innermost first.
+    pub(crate) fn unwind(&mut self, tid: Tid, copied: &Copied<'_>, each: impl FnMut(u64)) {
+        let process = self.process(tid);
+        self.unwinder.unwind(process, copied, &mut self.maps, each);
     }
 
     /// Keeps the maps of the processes whose code places are to be named later.

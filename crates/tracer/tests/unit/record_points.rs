@@ -145,3 +145,21 @@ fn without_type_information_perf_does_it_and_the_trace_says_why() {
         "perf: no type information in /nowhere/vmlinux"
     );
 }
+
+#[test]
+fn stacks_are_copied_only_where_tables_shall_unwind_them() {
+    let places = [
+        Point::FutexEnter,
+        Point::Waking,
+        Point::LockBegin,
+        Point::Begin(Interrupt::Timer),
+    ];
+    for point in places {
+        for stacks in [None, Some(Unwinding::FramePointers)] {
+            assert!(chain(point, stacks).is_none_or(|chain| !chain.copied));
+        }
+        let copied = chain(point, Some(Unwinding::Tables)).expect("a code place");
+        assert!(copied.copied && !copied.user, "{point:?}");
+    }
+    assert_eq!(chain(Point::FutexExit, Some(Unwinding::Tables)), None);
+}
