@@ -1,12 +1,11 @@
 //! Engine `kernel`: Linux's own forwarding, the baseline of every engine between interfaces.
 
-use std::fmt::{Display, Write as _};
-use std::io::Write as _;
 use std::net::IpAddr;
-use std::process::Stdio;
 use std::time::Duration;
 
+use fib::{Address, Prefix};
 use host::Namespace;
+use host::netlink::routes::{self, Route};
 use tester::result::Entry;
 use tester::sizes::Family;
 use tester::veth::lanes::{
@@ -110,44 +109,34 @@ fn put(
     (v4, v6): (Hop, Hop),
 ) -> Result<(), Error> {
     let prefixes = &routes.prefixes;
-    let batch = match setting.family {
-        Family::Ipv4 => batch(&prefixes.v4, v4, setting.seed),
-        Family::Ipv6 => batch(&prefixes.v6, v6, setting.seed),
-    };
-    give(dut, &batch)
-}
-
-/// Has `ip` do what the lines of `batch` say.
-fn give(dut: &Namespace, batch: &str) -> Result<(), Error> {
-    let mut ip = std::process::Command::new("ip")
-        .args(["-n", dut.name(), "-batch", "-"])
-        .stdin(Stdio::piped())
-        .stderr(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn()?;
-    let written = ip
-        .stdin
-        .take()
-        .map_or(Ok(()), |mut input| input.write_all(batch.as_bytes()));
-    let output = ip.wait_with_output()?;
-    host::cleanup::check()?;
-    if !output.status.success() {
-        let words = String::from_utf8_lossy(&output.stderr)
-            .lines()
-            .take(2)
-            .collect::<Vec<_>>()
-            .join(" ");
-        return Err(format!("the kernel did not take the routes: {words}").into());
+    match setting.family {
+        Family::Ipv4 => give(dut, &prefixes.v4, v4, setting.seed),
+        Family::Ipv6 => give(dut, &prefixes.v6, v6, setting.seed),
     }
-    Ok(written?)
 }
 
-/// A line of `ip -batch` for each prefix.
-fn batch<P: Display>(prefixes: &[P], hop: Hop, seed: u64) -> String {
+/// A route for each prefix.
+fn give<A: Address>(
+    dut: &Namespace,
+    prefixes: &[Prefix<A>],
+    hop: Hop,
+    seed: u64,
+) -> Result<(), Error> {
     let next_hops = fib::generated::next_hops(seed, prefixes.len(), NEXT_HOPS);
-    let mut batch = String::with_capacity(prefixes.len() * 48);
-    for (prefix, next_hop) in prefixes.iter().zip(next_hops) {
-        let _ = writeln!(batch, "route append {prefix} via {}", hop(next_hop.0));
+    let routes = prefixes.iter().zip(next_hops);
+    let routes = routes.map(|(prefix, next_hop)| Route {
+        prefix: (prefix.address().to_ip(), prefix.length()),
+        gateway: hop(next_hop.0),
+    });
+    let refusals = dut.enter(|| routes::add(routes))??;
+    host::cleanup::check()?;
+    match refusals.first() {
+        None => Ok(()),
+        Some(first) => Err(format!(
+            "the kernel refused {} of {} routes: {first}",
+            refusals.len(),
+            prefixes.len()
+        )
+        .into()),
     }
-    batch
 }

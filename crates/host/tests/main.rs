@@ -13,6 +13,7 @@ mod partition;
 mod pin;
 mod pressure;
 mod process;
+mod routes;
 mod settings;
 mod temporary;
 mod topology;

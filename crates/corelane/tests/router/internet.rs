@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use fib::Prefix;
+use fib::{Address as _, Prefix};
 use host::Namespace;
 use host::namespace::OnFailure;
-use host::netlink::{ROUTE, Socket, append};
+use host::netlink::routes::{self, Route};
 use serde_json::Value;
 
 use super::lab::{Lab, Router, is_root, wait_for};
@@ -73,8 +73,7 @@ fn a_full_table_is_taken_over_and_equal() {
 }
 
 /// Gives the router's kernel these routes, by 25 neighbours (the kernel compares a route with
-/// all next hops of its interface). Nobody waits for an acknowledgement
-/// of each, as `ip` would.
+/// all next hops of its interface).
 fn fill(place: &Namespace, prefixes: impl IntoIterator<Item = Prefix<u32>>) {
     let gateways = (3..28).map(|last| [10, 1, 0, last]).cycle();
     fill_by(place, prefixes.into_iter().zip(gateways));
@@ -82,16 +81,13 @@ fn fill(place: &Namespace, prefixes: impl IntoIterator<Item = Prefix<u32>>) {
 
 /// The same with a gateway for each.
 fn fill_by(place: &Namespace, routes: impl IntoIterator<Item = (Prefix<u32>, [u8; 4])>) {
-    let mut netlink = place.enter(|| Socket::open(ROUTE, &[])).unwrap().unwrap();
-    let flags = (libc::NLM_F_CREATE | libc::NLM_F_REPLACE) as u16;
-    for (prefix, gateway) in routes {
-        let mut body = vec![0; 12];
-        (body[0], body[1]) = (libc::AF_INET as u8, prefix.length());
-        (body[4], body[5], body[7]) = (254, libc::RTPROT_STATIC, libc::RTN_UNICAST);
-        append(&mut body, libc::RTA_DST, &prefix.address().to_be_bytes());
-        append(&mut body, libc::RTA_GATEWAY, &gateway);
-        netlink.request(libc::RTM_NEWROUTE, flags, &body).unwrap();
-    }
+    let routes = routes.into_iter().map(|(prefix, gateway)| Route {
+        prefix: (prefix.address().to_ip(), prefix.length()),
+        gateway: gateway.into(),
+    });
+    let routes: Vec<Route> = routes.collect();
+    // Reserved addresses may be refused.
+    place.enter(|| routes::add(routes)).unwrap().unwrap();
 }
 
 /// So many routes, unless `CORELANE_FLEET_ROUTES` says.

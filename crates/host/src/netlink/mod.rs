@@ -3,6 +3,7 @@
 //! reported instead of hidden.
 
 mod attributes;
+pub mod routes;
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
