@@ -220,7 +220,7 @@ fn take(arguments: &Arguments) -> Result<Study, Error> {
         Effort::THOROUGH
     };
     if let Some(seconds) = arguments.seconds {
-        effort.time = seconds;
+        (effort.time, effort.whole) = (seconds, Duration::MAX);
     }
     if let Some(rounds) = arguments.rounds {
         (effort.full, effort.all) = (rounds.into(), rounds.into());

@@ -22,7 +22,7 @@ use crate::evidence::{self, Measured};
 use crate::lock_price::LockPrice;
 use crate::no_loss::{Search, Searches};
 use crate::observer::Observer;
-use crate::plan::{Effort, Plan, RESERVE};
+use crate::plan::{Effort, Plan, RESERVE, SEARCH_SHARE, TRANSFER_SHARE};
 use crate::result::{Method, SCHEMA, Study};
 use crate::route_changes::RouteChanges;
 use crate::row::Row;
@@ -30,10 +30,6 @@ use crate::speed_up::{SpeedUp, is_one_of};
 use crate::transfers::plan::{self, Extent, Pace};
 use crate::{model, no_loss, pictures, transfers};
 
-/// The time for searches, as a part of that for measuring.
-pub(crate) const SEARCH_SHARE: f64 = 0.6;
-/// That for transfers between hosts.
-pub(crate) const TRANSFER_SHARE: f64 = 0.5;
 /// Fewer rounds of the smallest frames would make no interval.
 const ROUNDS_MIN: usize = 5;
 
@@ -42,6 +38,7 @@ const ROUNDS_MIN: usize = 5;
 /// # Errors
 /// When routes cannot be read, an engine cannot be opened or measured, or the user interrupts.
 pub fn study(choice: &Choice, effort: Effort, seed: u64) -> Result<Study, Error> {
+    let begun = Instant::now();
     let mut progress = Progress::new(0);
     progress.step("routing table");
     let routes = routes::load(choice.routes.as_deref(), effort.routes, seed)?;
@@ -56,6 +53,7 @@ pub fn study(choice: &Choice, effort: Effort, seed: u64) -> Result<Study, Error>
     let bare = choice.engines.iter().any(|kind| kind.needs_root());
     let bare = bare.then(|| Bare::open(&setting)).transpose()?;
     let mut bare = bare.map(|bare| BareRounds::new(bare, &choice.cores, seed));
+    let effort = effort.after(begun.elapsed());
     let forecast = effort.time.mul_f64(model::SHARE);
     let forwarding = Effort {
         time: effort.time.saturating_sub(forecast),
@@ -90,10 +88,7 @@ pub fn study(choice: &Choice, effort: Effort, seed: u64) -> Result<Study, Error>
         }
     }
     let time = effort.time.mul_f64(TRANSFER_SHARE);
-    let pace = Pace {
-        ordinary: effort.all,
-        ..Pace::within(time, rounds, cases.len() * engines.len())
-    };
+    let pace = Pace::within(time, (effort.all, rounds), &cases, engines.len());
     study.transfers = transfers::measure::measure(&engines, &cases, &choice.cores, pace, seed)?;
     match pictures::take(&choice.cores, effort.picture, seed) {
         Ok(pictures) => study.traces = pictures,

@@ -32,6 +32,16 @@ const TRIAL_MAX: Duration = Duration::from_millis(200);
 /// what others disturbed.
 pub(crate) const RESERVE: f64 = 0.4;
 
+/// Share of the time that searches for rates without loss take again.
+pub(crate) const SEARCH_SHARE: f64 = 0.6;
+/// And transfers between hosts.
+pub(crate) const TRANSFER_SHARE: f64 = 0.7;
+/// What comes between and behind the measurements on a slow machine: hosts and cables come and go, and
+/// pictures are made.
+const AROUND: Duration = Duration::from_secs(25);
+/// However long preparing takes, so long is measured.
+const TIME_MIN: Duration = Duration::from_secs(20);
+
 /// The cases and how they are measured.
 pub(crate) struct Plan {
     /// What is measured.
@@ -50,8 +60,10 @@ pub(crate) struct Plan {
 /// What a study may spend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
-    /// Time to spend measuring; rates without loss take 0.6 of it again, transfers half of it.
+    /// Time to spend measuring; rates without loss take 0.6 of it again, transfers 0.7.
     pub time: Duration,
+    /// What comes before and after with it. Where preparing takes long, less is measured.
+    pub whole: Duration,
     /// Interleaved rounds of every case.
     pub full: usize,
     /// These and those of the smallest frames alone; at least as many.
@@ -72,6 +84,7 @@ impl Effort {
     /// Enough to see an order.
     pub const QUICK: Self = Self {
         time: Duration::from_secs(10),
+        whole: Duration::from_mins(1),
         full: 2,
         all: 5,
         sizes: &SEARCHED,
@@ -82,6 +95,7 @@ impl Effort {
     /// Enough for speed-ups with an interval.
     pub const THOROUGH: Self = Self {
         time: Duration::from_secs(56),
+        whole: Duration::from_secs(172),
         full: 2,
         all: 11,
         sizes: &FRAME_SIZES,
@@ -89,6 +103,14 @@ impl Effort {
         extent: Extent::All,
         picture: Duration::from_millis(600),
     };
+
+    /// What is left when preparing took so long.
+    pub(crate) fn after(self, prepared: Duration) -> Self {
+        let left = self.whole.saturating_sub(prepared + AROUND);
+        let shares = 1.0 + SEARCH_SHARE + TRANSFER_SHARE;
+        let time = left.div_f64(shares).max(TIME_MIN).min(self.time);
+        Self { time, ..self }
+    }
 }
 
 impl Plan {

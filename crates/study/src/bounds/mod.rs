@@ -237,9 +237,9 @@ fn transfer(
         (Extent::All, TRANSFERS)
     };
     let cases = plan::cases(extent);
-    let transfers = cases.len() * choice.engines.len();
-    let time = time.unwrap_or(TRANSFER * (transfers * rounds) as u32);
-    let pace = Pace::within(time, rounds, transfers);
+    let devices = choice.engines.len();
+    let time = time.unwrap_or(TRANSFER * (cases.len() * devices * rounds) as u32);
+    let pace = Pace::within(time, (rounds, rounds), &cases, devices);
     transfers::measure::measure(&choice.engines, &cases, &choice.cores, pace, seed)
 }
 

@@ -69,7 +69,7 @@ impl Case {
     }
 
     /// Whether it is TCP with what a new veth does: what the answer of a study says.
-    pub(super) fn is_ordinary(self) -> bool {
+    pub(crate) fn is_ordinary(self) -> bool {
         let ordinary = Ground {
             offloads: true,
             mtu: MTUS[0],
@@ -145,18 +145,26 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// So many `transfers` a round, at most `rounds` of these, that take about `time`; fewer rounds
-    /// where it is too short.
-    pub(crate) fn within(time: Duration, rounds: usize, transfers: usize) -> Self {
-        let transfers = transfers.max(1) as u32;
-        let round = (WARM_UP + TRIAL_MIN + OVERHEAD) * transfers;
-        let fit = (time.as_secs_f64() / round.as_secs_f64()) as usize;
-        let rounds = fit.clamp(1, rounds.max(1));
-        let each = time / (transfers * rounds as u32);
+    /// What takes about `time` with `cases` through so many devices: at most so many rounds of the
+    /// ordinary ones and of the others, fewer where the time is too short, first of the ordinary ones.
+    pub(crate) fn within(
+        time: Duration,
+        (ordinary, rounds): (usize, usize),
+        cases: &[Case],
+        devices: usize,
+    ) -> Self {
+        let usual = cases.iter().filter(|case| case.is_ordinary()).count() * devices;
+        let others = cases.len() * devices - usual;
+        let least = WARM_UP + TRIAL_MIN + OVERHEAD;
+        let fit = (time.as_secs_f64() / least.as_secs_f64()) as usize;
+        let rounds = (fit / (usual + others).max(1)).clamp(1, rounds.max(1));
+        let left = fit.saturating_sub(others * rounds) / usual.max(1);
+        let ordinary = left.clamp(rounds, ordinary.max(rounds));
+        let all = usual * ordinary + others * rounds;
         Self {
             rounds,
-            ordinary: rounds,
-            trial: each
+            ordinary,
+            trial: (time / all.max(1) as u32)
                 .saturating_sub(WARM_UP + OVERHEAD)
                 .clamp(TRIAL_MIN, TRIAL_MAX),
         }

@@ -21,6 +21,24 @@ fn memory() -> Abilities {
     }
 }
 
+#[test]
+fn where_preparing_takes_long_less_is_measured() {
+    let after = |seconds| Effort::THOROUGH.after(Duration::from_secs(seconds)).time;
+    let whole = Effort::THOROUGH.time;
+    assert_eq!((after(0), after(15)), (whole, whole));
+    let late = after(40);
+    assert!(late < whole && late > whole / 2, "{late:?}");
+    // What is left is shared with searches and transfers.
+    assert_eq!(late, Duration::from_secs(172 - 25 - 40).div_f64(2.3));
+    assert_eq!(after(1000), TIME_MIN);
+    let asked = Effort {
+        time: Duration::from_mins(5),
+        whole: Duration::MAX,
+        ..Effort::THOROUGH
+    };
+    assert_eq!(asked.after(Duration::from_mins(1)), asked);
+}
+
 fn three(seconds: u64) -> Effort {
     Effort {
         time: Duration::from_secs(seconds),
@@ -211,7 +229,7 @@ fn a_whole_study_is_planned_within_three_minutes() {
         .sum();
     let rounds = overhead + plan.trial * plan.measurements() as u32;
     assert!(rounds <= effort.time, "{rounds:?}");
-    let shares = 1.0 + crate::measure::SEARCH_SHARE + crate::measure::TRANSFER_SHARE;
+    let shares = 1.0 + SEARCH_SHARE + TRANSFER_SHARE;
     let whole = effort.time.mul_f64(shares) + BESIDE;
     assert!(whole <= Duration::from_mins(3), "{whole:?}");
 }

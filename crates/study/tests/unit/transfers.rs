@@ -136,22 +136,26 @@ fn tcp_goes_on_every_ground_and_datagrams_on_ethernets() {
 
 #[test]
 fn time_is_spent_on_rounds_first_and_then_on_their_length() {
-    let none = Pace::within(Duration::ZERO, 3, 10);
-    assert_eq!((none.rounds, none.trial), (1, Duration::from_millis(60)));
-    let enough = Pace::within(Duration::from_secs(6), 3, 10);
-    assert_eq!(
-        (enough.rounds, enough.trial),
-        (3, Duration::from_millis(130))
-    );
-    let answer = Pace {
-        ordinary: 9,
-        ..enough
-    };
+    // Two of twelve are ordinary.
+    let all = cases(Extent::All);
+    let within = |seconds, rounds| Pace::within(Duration::from_secs(seconds), rounds, &all, 10);
+    let none = within(0, (9, 3));
+    assert_eq!((none.rounds, none.ordinary), (1, 1));
+    assert_eq!(none.trial, Duration::from_millis(60));
+    let enough = within(72, (3, 3));
+    assert_eq!((enough.rounds, enough.ordinary), (3, 3));
+    assert_eq!(enough.trial, Duration::from_millis(130));
+    // 480 transfers of 130 ms, of which 300 are of others.
+    let some = within(62, (11, 3));
+    assert_eq!((some.rounds, some.ordinary), (3, 8));
+    let answer = within(96, (9, 3));
+    assert_eq!((answer.rounds, answer.ordinary), (3, 9));
+    assert_eq!(answer.trial, Duration::from_millis(130));
     let [ordinary, other] = [1500, 9000].map(|mtu| {
         let ground = Ground { mtu, ..TCP.ground };
         answer.rounds_of(Case { ground, ..TCP })
     });
     assert_eq!((ordinary, other), (9, 3));
-    let long = Pace::within(Duration::from_mins(10), 3, 10);
+    let long = within(600, (3, 3));
     assert_eq!((long.rounds, long.trial), (3, Duration::from_millis(400)));
 }
