@@ -54,6 +54,20 @@ impl Collector {
     }
 }
 
+/// Waits until frames are sampled: counters are told before a port has the program for that.
+fn wait_for_samples(collector: &Collector, wires: &Wires) {
+    const MARK: &[u8] = b"the first sample is awaited";
+    wait_for("the first sample", 30, || {
+        let frame = ipv4(wires.macs, [10, 0, 0, 2], [203, 0, 113, 9], 4999, MARK);
+        for _ in 0..5 * EVERY {
+            wires.a.send(&frame);
+        }
+        let told = collector.datagrams(Duration::from_millis(1500));
+        let shows = |one: &Vec<u8>| one.windows(MARK.len()).any(|some| some == MARK);
+        told.iter().any(shows)
+    });
+}
+
 fn runs(lab: &Lab, engine: &str, more: &str) -> Router {
     let file = lab.path("sflow.toml");
     let keys = format!(
@@ -71,11 +85,8 @@ fn a_collector_gets_what_passed(engine: &str) {
     let lab = Lab::new();
     let collector = Collector::open(&lab);
     let router = runs(&lab, engine, "polling-seconds = 1\ndiscards = 1000\n");
-    // It begins with the counters of both ports.
-    wait_for("the first datagram", 10, || {
-        !collector.datagrams(Duration::from_millis(300)).is_empty()
-    });
     let wires = Wires::open(&lab);
+    wait_for_samples(&collector, &wires);
     let sent = |to: [u8; 4], port: u16| {
         let frame = ipv4(wires.macs, [10, 0, 0, 2], to, port, &[0x55; 300]);
         wires.a.send(&frame);
@@ -314,11 +325,7 @@ fn samples_end_and_begin_with_the_configuration_and_a_capture_goes_beside_them()
         }
     };
     let is_told = |one: &Vec<u8>| one.windows(9).any(|some| some == b"blackhole");
-    // Counters are told before ports have their other programs; frames are not.
-    wait_for("the first sample", 10, || {
-        lost();
-        collector.datagrams(quiet).iter().any(is_told)
-    });
+    wait_for_samples(&collector, &wires);
     let program = |lab: &Lab| super::captured::program(lab, "r0");
     let sampling = program(&lab);
     let output = router.capture(&["--count", "1", "--reason", "blackhole"]);
