@@ -2,6 +2,7 @@
 //! stack with an event; it is unwound by the tables (`.eh_frame`) of the files that the process has
 //! mapped.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::ops::Range;
@@ -21,6 +22,8 @@ use crate::event::Tid;
 
 /// Bytes of a stack that are copied with an event: perf's own choice, a multiple of 8.
 pub(crate) const COPIED: u32 = 8 << 10;
+/// The kind of registers of a program of 64 bits (`PERF_SAMPLE_REGS_ABI_64`).
+const WIDE: u64 = 2;
 /// Frames of one place.
 const FRAMES: usize = 64;
 /// Processes whose mapped files are known at a time.
@@ -66,11 +69,11 @@ pub(crate) struct Copied<'record> {
 
 impl<'record> Copied<'record> {
     /// From the end of a record: kind of registers, registers, room of the stack, stack, bytes of it
-    /// that were copied. `None` for a thread without a user's part.
+    /// that were copied. `None` for a thread without a user's part, and for one of 32 bits.
     pub(crate) fn parse(end: &'record [u8]) -> Option<Self> {
         let (words, _) = end.as_chunks::<8>();
         let (kind, words) = words.split_first()?;
-        if *kind == [0; 8] {
+        if u64::from_le_bytes(*kind) != WIDE {
             return None;
         }
         let (registers, words) = words.split_first_chunk::<COUNT>()?;
@@ -181,7 +184,7 @@ struct Process {
 /// See the file's beginning.
 #[derive(Default)]
 pub(crate) struct Unwinder {
-    tables: HashMap<FileKey, Option<Tables>>,
+    tables: HashMap<FileKey, Tables>,
     processes: HashMap<Tid, Process>,
     cache: CacheNative<MayAllocateDuringUnwind>,
 }
@@ -240,12 +243,17 @@ impl Unwinder {
         let Some(file) = mapping.file() else {
             return;
         };
-        let tables = self.tables.entry(file);
-        if let Some(tables) = tables.or_insert_with(|| Tables::of(process, mapping)) {
-            let range = mapping.start..mapping.end;
-            let module = Module::new(mapping.path.clone(), range, mapping.first, &*tables);
-            known.unwinder.add_module(module);
-        }
+        let tables = match self.tables.entry(file) {
+            Entry::Occupied(found) => found.into_mut(),
+            // Of a process that is gone nothing can be read; the next one may still be there.
+            Entry::Vacant(free) => match Tables::of(process, mapping) {
+                Some(tables) => free.insert(tables),
+                None => return,
+            },
+        };
+        let range = mapping.start..mapping.end;
+        let module = Module::new(mapping.path.clone(), range, mapping.first, &*tables);
+        known.unwinder.add_module(module);
     }
 }
 
