@@ -36,7 +36,7 @@ pub(crate) struct Chain {
     pub(crate) kernel: bool,
     /// The user's, as the kernel follows frame pointers.
     pub(crate) user: bool,
-    /// Registers and stack of the user's part, to be unwound later.
+    /// Registers and stack of the user's part, which the recorder unwinds.
     pub(crate) copied: bool,
     pub(crate) frames: u16,
 }
