@@ -1,5 +1,6 @@
 //! Odd ends of targets and of the recorder itself. Root only.
 
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -252,4 +253,33 @@ fn a_killed_recorder_leaves_nothing_behind() {
         "a process that is gone holds no tracepoint"
     );
     assert_eq!(tracefs_mounts(), mounts);
+}
+
+/// The recorder notices the end later, by up to a tick of 100 ms: until then it may not forget what
+/// the window needs.
+#[test]
+fn the_last_part_is_as_long_as_was_asked() {
+    if !root() {
+        return;
+    }
+    let busy = Command::new("sh")
+        .args(["-c", "timeout 20 yes | cat >/dev/null"])
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    let group = rustix::process::Pid::from_child(&busy);
+    let lengths: Vec<u64> = (0..5)
+        .map(|_| {
+            let recording = Recording::start(&Options {
+                last: Some(Duration::from_millis(150)),
+                ..Options::default()
+            });
+            std::thread::sleep(Duration::from_millis(400));
+            let trace = recording.unwrap().stop().unwrap().into_trace().unwrap();
+            let (start, end) = trace.window();
+            end - start
+        })
+        .collect();
+    rustix::process::kill_process_group(group, rustix::process::Signal::KILL).unwrap();
+    assert_eq!(lengths, [150_000_000; 5]);
 }

@@ -263,22 +263,29 @@ impl<W: Write> FileWriter<W> {
     pub fn core(&mut self, core: &mut CoreWriter) -> io::Result<()> {
         let entries = core.take();
         if entries.count > 0 {
-            let now = entries.last;
             self.waiting_bytes += entries.bytes.len();
             self.waiting.push_back(entries);
-            self.forget(now);
+            self.forget_while(|_, too_many| too_many);
         }
         self.let_wait(self.most_waiting)
     }
 
-    /// Forgets what is not of the last part, or does not fit, at `now`.
-    fn forget(&mut self, now: u64) {
+    /// Forgets what is not of the last part of a recording that ends at `now` or later.
+    pub fn forget(&mut self, now: u64) {
+        self.forget_while(|part, _| part < now);
+    }
+
+    /// Of a recording that keeps its last part, forgets the oldest events while `goes` says so of
+    /// the instant until which their part lasts, and of whether they are more than fit.
+    fn forget_while(&mut self, goes: impl Fn(u64, bool) -> bool) {
         let Some(part) = &mut self.last_part else {
             return;
         };
-        let from = now.saturating_sub(part.length);
         while let Some(oldest) = self.waiting.front()
-            && (oldest.last < from || self.waiting_bytes > self.most_waiting)
+            && goes(
+                oldest.last.saturating_add(part.length),
+                self.waiting_bytes > self.most_waiting,
+            )
         {
             part.forgotten = part.forgotten.max(oldest.last);
             self.waiting_bytes -= oldest.bytes.len();

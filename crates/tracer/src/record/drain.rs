@@ -32,6 +32,23 @@ const TICK_MILLISECONDS: u32 = 100;
 /// A ring of switches that was fuller than this makes the next sleep shorter.
 const FULL_ENOUGH: f64 = 0.25;
 
+/// How a recording is told to end, in this order: its end comes, its end is taken, its end came.
+#[derive(Debug, Default)]
+pub(crate) struct Stop {
+    comes: AtomicBool,
+    came: AtomicBool,
+}
+
+impl Stop {
+    /// Ends the recording: returns the end of its window.
+    pub(crate) fn now(&self) -> u64 {
+        self.comes.store(true, Ordering::SeqCst);
+        let end = now_ns();
+        self.came.store(true, Ordering::Release);
+        end
+    }
+}
+
 /// The thread's belongings.
 pub(crate) struct Drain {
     cores: Vec<Core>,
@@ -90,13 +107,18 @@ impl Drain {
         self.witness.lookout.last = last;
     }
 
-    /// Drains until `stop`, then closes the sources and counts what was lost.
-    pub(crate) fn run(mut self, stop: &AtomicBool) -> Result<Drained, RecordError> {
+    /// Drains until `stop` came, then closes the sources and counts what was lost.
+    pub(crate) fn run(mut self, stop: &Stop) -> Result<Drained, RecordError> {
         // A late reader loses events, and looks at locks must not wait until a thread gives its core
         // up. A refusal means more risk of loss, which is counted, and of looks that do not count.
         let first = RealTime::first_in_first_out(LOWEST);
         let favoured = first.is_err().then(Favoured::now);
-        while !stop.load(Ordering::Acquire) {
+        while !stop.came.load(Ordering::Acquire) {
+            let now = now_ns();
+            // Otherwise the window may end before `now`, and need what would be forgotten.
+            if !stop.comes.load(Ordering::SeqCst) {
+                self.file.forget(now);
+            }
             self.sleep();
             self.turn(false)?;
         }

@@ -7,7 +7,6 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -17,7 +16,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::param::page_size;
 use rustix::process::{Pid, Resource, Signal, getrlimit, kill_process, setrlimit};
 
-use super::drain::{Drain, Drained};
+use super::drain::{Drain, Drained, Stop};
 use super::points::{paths, points, switches};
 use super::refusal::refusal;
 use super::sources::Core;
@@ -30,7 +29,7 @@ use crate::trace::{Header, Scope, Trace};
 /// one, is ended too.
 #[derive(Debug)]
 pub struct Recording {
-    stop: Arc<AtomicBool>,
+    stop: Arc<Stop>,
     drain: Option<JoinHandle<Result<Drained, RecordError>>>,
     scope: Scope,
     child: Option<Child>,
@@ -108,7 +107,7 @@ impl Recording {
         let mut drain = Drain::new(cores, switches, decoders, file, output.clone());
         drain.tasks(machine::threads());
         drain.look_at_the(last);
-        let stop = Arc::new(AtomicBool::new(false));
+        let stop = Arc::new(Stop::default());
         let handle = std::thread::Builder::new()
             .name("corelane-trace".to_owned())
             .spawn({
@@ -169,8 +168,7 @@ impl Recording {
     /// # Errors
     /// When the output could not be written.
     pub fn stop(mut self) -> Result<Recorded, RecordError> {
-        let end = now_ns();
-        self.stop.store(true, Ordering::Release);
+        let end = self.stop.now();
         let handle = self.drain.take();
         self.end_child();
         let drained = handle
@@ -228,7 +226,7 @@ impl Recording {
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Release);
+        self.stop.now();
         self.end_child();
         if let Some(handle) = self.drain.take() {
             // A recording that is dropped is not asked for its result.

@@ -35,7 +35,7 @@ fn kept(times: &[u64], length: u64, most: usize) -> (Vec<u64>, Option<u64>) {
     file.most_waiting = most;
     let mut core = CoreWriter::new(0);
     let empty = file.written();
-    for &time in times {
+    let mut hand_over = |file: &mut FileWriter<Vec<u8>>, time| {
         core.push(&Event {
             time,
             cpu: 0,
@@ -43,12 +43,22 @@ fn kept(times: &[u64], length: u64, most: usize) -> (Vec<u64>, Option<u64>) {
             kind: Kind::FutexExit(0),
         });
         file.core(&mut core).expect("memory");
+    };
+    for &time in times {
+        hand_over(&mut file, time);
+        file.forget(time);
         assert_eq!(file.written(), empty, "nothing is written before the end");
     }
-    let begins = file.begins(times.last().map_or(0, |time| time + 1));
+    let end = times.last().map_or(0, |time| time + 1);
+    if most == MOST_KEPT {
+        // What a core has from after the end makes nobody forget what is before it.
+        hand_over(&mut file, end + 10 * length);
+    }
+    let begins = file.begins(end);
     let bytes = file.finish(&Trailer::default()).expect("memory");
     let events = crate::Trace::from_bytes(&bytes).expect("a trace").events;
-    (events.iter().map(|event| event.time).collect(), begins)
+    let times = events.iter().map(|event| event.time);
+    (times.filter(|&time| time < end).collect(), begins)
 }
 
 #[test]
