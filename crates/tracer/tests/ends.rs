@@ -262,7 +262,7 @@ fn the_last_part_is_as_long_as_was_asked() {
     if !root() {
         return;
     }
-    let busy = Command::new("sh")
+    let mut busy = Command::new("sh")
         .args(["-c", "timeout 20 yes | cat >/dev/null"])
         .process_group(0)
         .spawn()
@@ -281,5 +281,6 @@ fn the_last_part_is_as_long_as_was_asked() {
         })
         .collect();
     rustix::process::kill_process_group(group, rustix::process::Signal::KILL).unwrap();
+    busy.wait().unwrap();
     assert_eq!(lengths, [150_000_000; 5]);
 }
