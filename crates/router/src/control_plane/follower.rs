@@ -11,6 +11,7 @@
 //! upon which the kernel removes things in silence, and when asked for.
 
 mod resync;
+mod storm;
 mod verification;
 
 use std::io;
@@ -30,6 +31,7 @@ use super::troubles::Troubles;
 use super::verify::{Check, Verification};
 use crate::engine::{Change, Engine, EngineError};
 use crate::log::{self, log};
+use storm::Storm;
 
 /// How long one turn takes announcements in: everything else of the control plane, the watchdog
 /// among it, waits no longer for a storm of them.
@@ -64,6 +66,7 @@ pub struct Follower {
     mirror: Mirror,
     engine: Box<dyn Engine>,
     events: Socket,
+    storm: Storm,
     health: Health,
     suspicions: u64,
     suspected: Option<Instant>,
@@ -104,6 +107,7 @@ impl Follower {
             mirror,
             engine,
             events: Socket::open(ROUTE, &GROUPS)?,
+            storm: Storm::new(began),
             health: Health::default(),
             suspicions: 0,
             suspected: None,
@@ -124,6 +128,11 @@ impl Follower {
     /// Readable when the kernel has announced something.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.events.as_fd()
+    }
+
+    /// In a storm of announcements: how long from `now` they are to gather before [`Self::follow`].
+    pub fn pause(&self, now: Instant) -> Duration {
+        self.storm.pause(now)
     }
 
     /// The mirror.
@@ -262,6 +271,7 @@ impl Follower {
             self.health.lag = began.elapsed();
             self.health.lag_max = self.health.lag_max.max(self.health.lag);
             let messages = self.health.messages - before.0;
+            self.storm.took(messages, began);
             let changes = self.health.changes - before.1;
             let seconds = self.health.lag.as_secs_f64();
             log!(log::Level::Detail, "followed", messages, changes, seconds);

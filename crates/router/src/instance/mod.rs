@@ -294,14 +294,22 @@ impl Instance {
         } else {
             longest
         };
+        let pause = self.follower.pause(Instant::now());
+        let longest = if pause.is_zero() {
+            longest
+        } else {
+            longest.min(pause)
+        };
         let timeout = Timespec::try_from(longest).ok();
         let entry = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
         let mut polls = vec![
-            entry(self.follower.descriptor()),
             entry(self.server.descriptor()),
             entry(self.reader.as_fd()),
             entry(self.changes.as_fd()),
         ];
+        if pause.is_zero() {
+            polls.push(entry(self.follower.descriptor()));
+        }
         polls.extend(self.guard.descriptors().map(entry));
         polls.extend(self.capturer.as_ref().map(|one| entry(one.descriptor())));
         polls.extend(self.guest.as_ref().map(|guest| entry(guest.descriptor())));
