@@ -31,8 +31,16 @@ pub struct Loader {
     shared: HashMap<String, Map>,
     functions: Vec<(i32, u32)>,
     behind: Option<(i32, Vec<Instruction>)>,
-    past: Option<(i32, Code)>,
+    other: Option<Other>,
     bound: u32,
+}
+
+/// A program that each program of an object goes on as, or begins as.
+#[derive(Debug)]
+struct Other {
+    stand_in: i32,
+    code: Code,
+    begins: bool,
 }
 
 impl Loader {
@@ -47,7 +55,7 @@ impl Loader {
             shared: HashMap::new(),
             functions: Vec::new(),
             behind: None,
-            past: None,
+            other: None,
             bound: 0,
         })
     }
@@ -120,8 +128,26 @@ impl Loader {
     ///
     /// # Errors
     /// [`Error::Object`] when there is no such program.
-    pub fn goes_on(mut self, stand_in: i32, name: &str) -> Result<Self> {
-        self.past = Some((stand_in, self.take_out(name)?));
+    pub fn goes_on(self, stand_in: i32, name: &str) -> Result<Self> {
+        self.join(stand_in, name, false)
+    }
+
+    /// Has each program begin as the one of this name, which is none of its own then, and go on as
+    /// itself where that would call `stand_in`, which is no helper, and end.
+    ///
+    /// # Errors
+    /// [`Error::Object`] when there is no such program.
+    pub fn begins_as(self, name: &str, stand_in: i32) -> Result<Self> {
+        self.join(stand_in, name, true)
+    }
+
+    fn join(mut self, stand_in: i32, name: &str, begins: bool) -> Result<Self> {
+        let code = self.take_out(name)?;
+        self.other = Some(Other {
+            stand_in,
+            code,
+            begins,
+        });
         Ok(self)
     }
 
@@ -269,9 +295,12 @@ impl Loader {
 
     fn load_one(&self, code: &Code, maps: &[Map]) -> Result<Program> {
         let (mut instructions, mut left_out) = self.made(code, maps);
-        if let Some((stand_in, past)) = &self.past {
-            let (past, left_out_there) = self.made(past, maps);
-            instructions = joined::goes_on(instructions, *stand_in, &past)?;
+        if let Some(other) = &self.other {
+            let (mut second, left_out_there) = self.made(&other.code, maps);
+            if other.begins {
+                std::mem::swap(&mut instructions, &mut second);
+            }
+            instructions = joined::goes_on(instructions, other.stand_in, &second)?;
             left_out += left_out_there;
         }
         if self.bound != 0 {

@@ -5,8 +5,10 @@
  * `count_forwarded`, which say what becomes of a frame, note it on the way. What is shown is the frame as it came: when
  * frames that are forwarded may be wanted, it is copied before it is changed, else behind.
  *
- * It has that source three times. Whether a frame is looked at is decided before: most go by `past`, the code that ships,
- * or by `told`, where why a frame is left is noted, because that may be wanted. The loader chooses one of the two.
+ * It has that source three times. `watch` looks at a frame. Others go by `past`, the code that ships, or by `told`, where
+ * why a frame is left is noted, because that may be wanted. The loader chooses one of the two. Where every frame may be
+ * looked at, the program is `watch`, which goes on as that for frames that are not. Where frames are looked at by turn,
+ * the program is that one: it counts down, and goes on as `watch` for a frame whose turn it is.
  *
  * Samples are for one reader, captured frames for another: each has a ring of its own, and a frame can be in both.
  * A sample is one frame in so many on the wire, by chance, or a frame that is discarded, up to a limit.
@@ -23,6 +25,7 @@ CONSTANT(WANTED);   /* a bit for each reason, and that of REASONS: forwarded */
 CONSTANT(FILTERED); /* `enum filtered` */
 CONSTANT(MEASURES); /* 1: the filter asks how long a frame is */
 CONSTANT(SAMPLES);  /* 1: samples are taken */
+CONSTANT(TURNS);    /* 1: frames are looked at by turn, if at all */
 CONSTANT(DISCARDS); /* a bit for each reason that discards a frame */
 
 enum filtered {
@@ -111,6 +114,13 @@ INLINE void note(struct noted *noted, const struct way *way, __u64 reason, __u32
 	noted->next_hop = way->next_hop;
 }
 
+/* Of a frame as it came: bytes, frames on the wire, the tag that lies beside it, and what the verifier knows nothing
+ * of. */
+INLINE __u64 frame_length(CONTEXT *context);
+INLINE __u32 frames_on_wire(CONTEXT *context);
+INLINE __u32 tag_beside(CONTEXT *context);
+INLINE __u64 anything(CONTEXT *context);
+
 /* Is it this frame's turn? */
 INLINE _Bool is_sampled(__u32 cpu)
 {
@@ -142,6 +152,22 @@ INLINE __u32 samples_of(struct sample_count *count, __u64 frames)
 	__u64 times = (__u64)-left / every + 1;
 	count->left = left + (times - 1) * every + 1 + (((__u64)bpf_get_prandom_u32() * (2 * every - 1)) >> 32);
 	return times;
+}
+
+/* Of frames that are looked at by turn: is it this one's? If not, it is counted down; if so, that is `watch`'s. */
+INLINE _Bool is_turn(CONTEXT *context, __u32 cpu)
+{
+	struct shown_count *shown = EVERY > 1 ? LOOKUP(shown_counts, cpu) : 0;
+	struct sample_count *sampled = SAMPLES ? LOOKUP(sample_counts, cpu) : 0;
+	__u64 left = shown ? shown->left : 1;
+	__s64 rest = sampled ? sampled->left - (__s64)frames_on_wire(context) : 1;
+	if (!left || rest <= 0)
+		return 1;
+	if (shown)
+		shown->left = left - 1;
+	if (sampled)
+		sampled->left = rest;
+	return 0;
 }
 
 /* May one more discarded frame be told in this second? */
@@ -260,13 +286,6 @@ INLINE __u64 wanted_of(const struct noted *noted, struct sample_count *sampled, 
 	return what;
 }
 
-/* Of a frame as it came: bytes, frames on the wire, the tag that lies beside it, and what the verifier knows nothing
- * of. */
-INLINE __u64 frame_length(CONTEXT *context);
-INLINE __u32 frames_on_wire(CONTEXT *context);
-INLINE __u32 tag_beside(CONTEXT *context);
-INLINE __u64 anything(CONTEXT *context);
-
 /* What is noted of a frame. */
 enum heed {
 	NOTHING,
@@ -277,13 +296,15 @@ enum heed {
 /* The forwarder. */
 INLINE int decide(CONTEXT *context, struct noted *noted, const enum heed heed);
 
-/* Ends the program with a call that stands for `past`, for frames that are not looked at: the loader has it go on as
- * that. In one function both would have fewer registers. */
-#define GO_PAST(context)                                                                                                           \
+/* Ends the program with a call that stands for another, as which the loader has it go on. In one function both would
+ * have fewer registers. */
+#define GO_ON(context, stand_in)                                                                                                   \
 	({                                                                                                                         \
-		asm volatile("r1 = %0; call 0x70617374; exit" : : "r"(context));                                                   \
+		asm volatile("r1 = %0; call " #stand_in "; exit" : : "r"(context));                                                \
 		__builtin_unreachable();                                                                                           \
 	})
+#define GO_PAST(context) GO_ON(context, 0x70617374)
+#define GO_LOOK(context) GO_ON(context, 0x6c6f6f6b)
 
 /* Shows a frame of which is known what has become, if anybody wants it. */
 INLINE void tell(CONTEXT *context, const struct noted *noted, __u64 what, __u64 kept, __u64 times)
@@ -298,7 +319,7 @@ INLINE void tell(CONTEXT *context, const struct noted *noted, __u64 what, __u64 
 		show(noted, shown, sampled, here, what, times);
 }
 
-/* Decides whether a frame is looked at, runs the forwarder and shows it. */
+/* Decides whether a frame is looked at, where its turn has not, runs the forwarder and shows it. */
 INLINE int watch(CONTEXT *context)
 {
 	__u32 here = bpf_get_smp_processor_id();
@@ -319,7 +340,7 @@ INLINE int watch(CONTEXT *context)
 		if (count)
 			times = samples_of(count, frames_on_wire(context));
 	}
-	if (__builtin_expect(!(captured | times), 1))
+	if (!TURNS && __builtin_expect(!(captured | times), 1))
 		GO_PAST(context);
 
 	__u64 what = (WANTED && !CHOOSES ? WHAT_CAPTURED : captured) | (times ? WHAT_SAMPLED : 0);
@@ -350,7 +371,13 @@ INLINE int pass_by(CONTEXT *context)
 	return fate;
 }
 
-/* From here on, who counts what becomes of a frame notes it too. */
+/* From here on, a frame whose turn it is goes another way, and who counts what becomes of one notes it too. */
+#undef LOOK
+#define LOOK(context, cpu)                                                                                                         \
+	({                                                                                                                         \
+		if (heed != ALL && TURNS && __builtin_expect(is_turn(context, cpu), 0))                                            \
+			GO_LOOK(context);                                                                                          \
+	})
 #define leave(counters, why, count)                                                                                                \
 	({                                                                                                                         \
 		enum reason because_of = why;                                                                                      \

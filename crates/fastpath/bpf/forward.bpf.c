@@ -71,6 +71,7 @@ INLINE enum reason aim(const struct way *way)
 SEC("xdp.frags") int forward(struct xdp_md *context)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
+	LOOK(context, cpu);
 	struct port_counters *row = LOOKUP(counters, cpu);
 	const struct port *port = port_at(PORT);
 	if (!row || !port || PORT >= PORTS)

@@ -140,6 +140,7 @@ SEC("tc") int segment(struct __sk_buff *context)
 	if (REHEARSED && context->cb[0])
 		bpf_skb_vlan_push(context, bpf_htons(TYPE_VLAN), context->cb[0] & 0xffff);
 	__u32 cpu = bpf_get_smp_processor_id();
+	LOOK(context, cpu);
 	struct port_counters *row = LOOKUP(counters, cpu);
 	const struct port *port = port_at(PORT);
 	if (!row || !port || PORT >= PORTS)

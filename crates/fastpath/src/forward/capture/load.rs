@@ -17,9 +17,11 @@ pub(super) const CAPTURED: Packed = packed!("captured");
 const CAPTURED_SEGMENT: Packed = packed!("captured_segment");
 /// `passes_filter` of the C source.
 const STAND_IN: i32 = 0x6669_6c74;
-/// `GO_PAST` of the C source.
+/// `GO_PAST` and `GO_LOOK` of the C source.
 const GO_PAST: i32 = 0x7061_7374;
-/// As what it goes on: for frames of which nothing is noted, and for those that may be told of.
+const GO_LOOK: i32 = 0x6c6f_6f6b;
+/// What forwards frames that are not looked at: when nothing is noted of them, and when they may be
+/// told of.
 const PAST: &str = "past";
 const TOLD: &str = "told";
 /// The smallest ring: nobody reads it.
@@ -81,14 +83,20 @@ pub(super) fn shape(
         [PAST, TOLD]
     };
     let ring = |wanted: bool, size| if wanted { size } else { NO_RING };
+    let turns = purpose.takes_turns();
+    let loader = if turns {
+        loader.begins_as(past, GO_LOOK)?
+    } else {
+        loader.goes_on(GO_PAST, past)?
+    };
     let loader = loader
-        .goes_on(GO_PAST, past)?
         .without(other)?
         .constant("SNAP", room.into())
         .constant("EVERY", capture.map_or(1, |wanted| wanted.every).into())
         .constant("WANTED", capture.map_or(0, Wanted::bits))
         .constant("FILTERED", bytes)
         .constant("MEASURES", measures.into())
+        .constant("TURNS", turns.into())
         .constant("SAMPLES", purpose.samples.into())
         .constant("DISCARDS", if purpose.samples { discards } else { 0 })
         .value_size("preparing", shown::HEAD as u32 + u32::from(room))?

@@ -88,6 +88,12 @@ impl Purpose {
         self.samples || self.capture.as_ref().is_some_and(|wanted| !chooses(wanted))
     }
 
+    /// Are frames looked at by turn, if at all? Otherwise each may be.
+    pub(super) fn takes_turns(&self) -> bool {
+        let all = |wanted: &Wanted| wanted.forwarded && wanted.every <= 1;
+        !self.capture.as_ref().is_some_and(all)
+    }
+
     /// Does it want frames of a port?
     pub(super) fn wants(&self, ifindex: u32) -> bool {
         let ports = self.capture.as_ref().map(|wanted| &wanted.ports);
