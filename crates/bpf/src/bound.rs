@@ -16,6 +16,8 @@ use crate::sys::{self, Hook, Instruction};
 
 /// Bytes of a page, as programs are given.
 const PAGE: usize = 4096;
+/// What the kernel has in front of a program's instructions (`struct bpf_prog`) is shorter, in bytes.
+const FRONT: usize = 256;
 
 /// Why nothing may be bound here, if so. Asks by a small program that is bound to nothing.
 ///
@@ -57,6 +59,17 @@ pub(crate) fn room(count: usize) -> Vec<Instruction> {
     room
 }
 
+/// At least so much `room` for `others` instructions that all end on the same page, whether what stands in
+/// front of them counts or not: [`has_grown`] does not know how long that is.
+pub(crate) fn beside_an_edge(room: usize, others: usize) -> usize {
+    let bytes = (room + others) * size_of::<Instruction>();
+    if bytes.next_multiple_of(PAGE) - bytes < FRONT {
+        room + FRONT / size_of::<Instruction>()
+    } else {
+        room
+    }
+}
+
 /// The label behind that piece.
 const BEHIND: &str = "behind";
 
@@ -72,7 +85,7 @@ pub(crate) fn has_grown(program: BorrowedFd<'_>, instructions: &[Instruction]) -
         .lines()
         .find_map(|line| line.strip_prefix("memlock:")?.trim().parse().ok())
         .ok_or_else(|| io::Error::other(format!("{path} has no number `memlock`")))?;
-    // What stands in front of the instructions is not counted: at worst that is a false alarm.
+    // What stands in front of the instructions changes nothing ([`beside_an_edge`]).
     Ok(size_of_val(instructions).div_ceil(PAGE) * PAGE < memory)
 }
 

@@ -303,12 +303,13 @@ impl Loader {
             instructions = joined::goes_on(instructions, other.stand_in, &second)?;
             left_out += left_out_there;
         }
-        if self.bound != 0 {
-            // It must not outgrow its pages ([`bound`]).
-            instructions.splice(0..0, bound::room(left_out));
-        }
         if let Some((stand_in, function)) = &self.behind {
             instructions = joined::calls(instructions, *stand_in, function);
+        }
+        if self.bound != 0 {
+            // It must not outgrow its pages ([`bound`]).
+            let room = bound::beside_an_edge(left_out, instructions.len());
+            instructions.splice(0..0, bound::room(room));
         }
         // The kernel takes no such word for a bound program.
         let unaligned = match self.bound {

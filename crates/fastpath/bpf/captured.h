@@ -319,7 +319,7 @@ INLINE void tell(CONTEXT *context, const struct noted *noted, __u64 what, __u64 
 		show(noted, shown, sampled, here, what, times);
 }
 
-/* Decides whether a frame is looked at, where its turn has not, runs the forwarder and shows it. */
+/* Decides whether a frame is looked at where no turn has decided, runs the forwarder and shows it. */
 INLINE int watch(CONTEXT *context)
 {
 	__u32 here = bpf_get_smp_processor_id();

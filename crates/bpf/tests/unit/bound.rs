@@ -65,3 +65,16 @@ fn the_kernel_takes_room_out() {
         );
     }
 }
+
+#[test]
+fn a_program_ends_on_the_same_page_with_what_stands_in_front() {
+    let pages = |bytes: usize| bytes.div_ceil(PAGE);
+    for others in 1..2_000 {
+        for room in [0, 5, 3_156] {
+            let given = beside_an_edge(room, others);
+            assert!(given >= room);
+            let bytes = (given + others) * size_of::<Instruction>();
+            assert_eq!(pages(bytes), pages(bytes + FRONT), "{others} and {room}");
+        }
+    }
+}
