@@ -59,8 +59,8 @@ pub(crate) fn room(count: usize) -> Vec<Instruction> {
     room
 }
 
-/// At least so much `room` for `others` instructions that all end on the same page, whether what stands in
-/// front of them counts or not: [`has_grown`] does not know how long that is.
+/// `room` for `others` instructions, or somewhat more: all end on the same page, whether what stands in
+/// front of them counts or not. [`has_grown`] does not know how long that is.
 pub(crate) fn beside_an_edge(room: usize, others: usize) -> usize {
     let bytes = (room + others) * size_of::<Instruction>();
     if bytes.next_multiple_of(PAGE) - bytes < FRONT {

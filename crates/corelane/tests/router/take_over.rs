@@ -117,7 +117,7 @@ pub(super) fn closes(router: &Router) -> bool {
 
 /// Frames that were forwarded, and those that were the kernel's to forward: it looked for the
 /// neighbour again, a busy machine let the routes grow old, or the checksum is by chance what an
-/// unfinished one would be, as of one frame in 65,535.
+/// unfinished one would be, as of one frame in 65,536.
 pub(super) fn counted(router: &Router) -> u64 {
     let reasons = ["unresolved", "stale", "partial-checksum"];
     let for_kernel = reasons.map(|reason| router.reason(reason));
