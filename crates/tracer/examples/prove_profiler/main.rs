@@ -32,6 +32,8 @@ pub(crate) struct Answer {
     pub(crate) untold: Option<String>,
     pub(crate) right: bool,
     pub(crate) innocent: bool,
+    /// Core time that the host gave to others meanwhile, in nanoseconds.
+    pub(crate) stolen: u64,
     pub(crate) sentences: Vec<String>,
 }
 
@@ -151,7 +153,8 @@ fn asked(duration: Duration, only: Option<&str>) -> Vec<Program> {
     asked
 }
 
-/// Runs all, prints the table; true when the intervals hold as often as they say.
+/// Runs all, prints the table; true when the intervals hold as often as they say. Where a few rounds
+/// say that they do not, three times as many more decide, together with the first.
 fn prove(
     rounds: u64,
     duration: Duration,
@@ -160,14 +163,21 @@ fn prove(
     let mut rows: Vec<Row> = asked(duration, only).into_iter().map(Row::new).collect();
     // Else each question waits a second for the tracepoints of the one before.
     let _kept = Kept::open(&Options::default())?;
-    table::head();
-    for row in &mut rows {
-        let start = Instant::now();
-        for _ in 0..rounds {
-            row.answers.push(table::ask(&row.program)?);
+    let mut held = false;
+    for rounds in [rounds, 3 * rounds] {
+        table::head();
+        for row in &mut rows {
+            let start = Instant::now();
+            for _ in 0..rounds {
+                row.answers.push(table::ask(&row.program)?);
+            }
+            row.took += start.elapsed();
+            row.print();
         }
-        row.took = start.elapsed();
-        row.print();
+        held = table::sum(&rows);
+        if held {
+            break;
+        }
     }
-    Ok(table::sum(&rows))
+    Ok(held)
 }

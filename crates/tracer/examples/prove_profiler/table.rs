@@ -82,6 +82,8 @@ pub(crate) fn ask(program: &Program) -> Result<Answer, Box<dyn std::error::Error
         })
         .collect();
     let guilty = program.kind.guilty();
+    let line = &analysis.timeline;
+    let stolen = |core: &u16| line.stolen(*core, line.start, line.end);
     let (low, high) = found
         .serial_fraction
         .map_or((f64::NAN, f64::NAN), |(_, range)| (range.low, range.high));
@@ -92,6 +94,7 @@ pub(crate) fn ask(program: &Program) -> Result<Answer, Box<dyn std::error::Error
         untold: found.serial_untold,
         right: guilty.is_some_and(|name| blamed.contains(&name)),
         innocent: blamed.iter().any(|name| Some(*name) != guilty),
+        stolen: line.cores.iter().map(stolen).sum(),
         sentences: found.sentences,
     })
 }
@@ -114,6 +117,16 @@ pub(crate) fn head() {
     );
 }
 
+impl Answer {
+    /// Whether the interval, as it is printed, holds what the program measured of itself.
+    fn holds(&self) -> bool {
+        const PRINTED: f64 = 0.005;
+        self.untold.is_none()
+            && self.low - PRINTED <= self.truth
+            && self.truth <= self.high + PRINTED
+    }
+}
+
 impl Row {
     pub(crate) fn new(program: Program) -> Self {
         Self {
@@ -133,10 +146,7 @@ impl Row {
 
     /// Answers whose interval, as it is printed, holds what the program measured of itself.
     fn held(&self) -> usize {
-        const PRINTED: f64 = 0.005;
-        self.count(|a| {
-            a.untold.is_none() && a.low - PRINTED <= a.truth && a.truth <= a.high + PRINTED
-        })
+        self.count(Answer::holds)
     }
 
     fn told(&self) -> usize {
@@ -180,6 +190,20 @@ impl Row {
         let why = self.answers.iter().find_map(|a| a.untold.as_ref());
         if let Some(why) = why.filter(|_| self.told() == 0) {
             println!("    – {why}");
+        }
+        let missed = |answer: &&Answer| answer.untold.is_none() && !answer.holds();
+        for Answer {
+            truth,
+            low,
+            high,
+            stolen,
+            ..
+        } in self.answers.iter().filter(missed)
+        {
+            println!(
+                "    missed: {low:.3} to {high:.3} is not {truth:.3}; the host took {} ms",
+                stolen / 1_000_000
+            );
         }
         if std::env::var_os("PROVE_SENTENCES").is_some()
             && let Some(last) = self.answers.last()
