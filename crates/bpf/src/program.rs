@@ -31,7 +31,7 @@ pub struct Loader {
     shared: HashMap<String, Map>,
     functions: Vec<(i32, u32)>,
     behind: Option<(i32, Vec<Instruction>)>,
-    other: Option<Other>,
+    others: Vec<Other>,
     bound: u32,
 }
 
@@ -55,7 +55,7 @@ impl Loader {
             shared: HashMap::new(),
             functions: Vec::new(),
             behind: None,
-            other: None,
+            others: Vec::new(),
             bound: 0,
         })
     }
@@ -123,8 +123,8 @@ impl Loader {
         self
     }
 
-    /// Has each program go on as the one of this name, which is none of its own then, where it would
-    /// call `stand_in`, which is no helper, and end.
+    /// Has each program, with what it goes on as or begins as already, go on as the one of this name,
+    /// which is none of its own then, where it would call `stand_in`, which is no helper, and end.
     ///
     /// # Errors
     /// [`Error::Object`] when there is no such program.
@@ -143,7 +143,7 @@ impl Loader {
 
     fn join(mut self, stand_in: i32, name: &str, begins: bool) -> Result<Self> {
         let code = self.take_out(name)?;
-        self.other = Some(Other {
+        self.others.push(Other {
             stand_in,
             code,
             begins,
@@ -295,7 +295,7 @@ impl Loader {
 
     fn load_one(&self, code: &Code, maps: &[Map]) -> Result<Program> {
         let (mut instructions, mut left_out) = self.made(code, maps);
-        if let Some(other) = &self.other {
+        for other in &self.others {
             let (mut second, left_out_there) = self.made(&other.code, maps);
             if other.begins {
                 std::mem::swap(&mut instructions, &mut second);

@@ -30,6 +30,10 @@ INLINE __u32 tag_beside(struct xdp_md *context)
 #include "forward.bpf.c"
 #undef forward
 
-int told(struct xdp_md *context) { return pass_by(context); }
+int told(struct xdp_md *context) { return decide(context, 0, LEFT); }
 SEC("xdp.frags") int past(struct xdp_md *context) { return decide(context, 0, NOTHING); }
 SEC("xdp.frags") int forward(struct xdp_md *context) { return watch(context); }
+SEC("xdp.frags") int left(struct xdp_md *context, __u64 what, __u64 size, __u64 egress)
+{
+	return tell_of_left(context, what, size, egress);
+}

@@ -6,7 +6,7 @@
  * frames that are forwarded may be wanted, it is copied before it is changed, else behind.
  *
  * It has that source three times. `watch` looks at a frame. Others go by `past`, the code that ships, or by `told`, where
- * why a frame is left is noted, because that may be wanted. The loader chooses one of the two. Where every frame may be
+ * frames that are left end in `left`, because they may be wanted. The loader chooses one of the two. Where every frame may be
  * looked at, the program is `watch`, which goes on as that for frames that are not. Where frames are looked at by turn,
  * the program is that one: it counts down, and goes on as `watch` for a frame whose turn it is.
  *
@@ -193,8 +193,8 @@ INLINE _Bool is_told(struct sample_count *count)
 #define KEEPS_BEFORE (SAMPLES || FORWARDED)
 /* Is a frame that is captured chosen before it is known what becomes of it? */
 #define CHOOSES (FORWARDED || EVERY > 1)
-/* May a frame be wanted that is not looked at? */
-#define MAY_BE_TOLD ((WANTED && !CHOOSES) || DISCARDS)
+/* A bit for each reason that leaves a frame which may be wanted though it is not looked at. */
+#define MAY_BE_WANTED ((CHOOSES ? 0 : WANTED) | DISCARDS)
 
 /* Does a frame pass the filter? Who reads filters again: what has a tag beside it comes unfiltered. */
 INLINE _Bool passes(CONTEXT *context, __u64 length, __u32 tag)
@@ -286,10 +286,10 @@ INLINE __u64 wanted_of(const struct noted *noted, struct sample_count *sampled, 
 	return what;
 }
 
-/* What is noted of a frame. */
+/* What is heeded of a frame. */
 enum heed {
 	NOTHING,
-	LEFT, /* why it is left, where that may be wanted */
+	LEFT, /* what is left and may be wanted ends in `left` */
 	ALL,
 };
 
@@ -305,6 +305,15 @@ INLINE int decide(CONTEXT *context, struct noted *noted, const enum heed heed);
 	})
 #define GO_PAST(context) GO_ON(context, 0x70617374)
 #define GO_LOOK(context) GO_ON(context, 0x6c6f6f6b)
+/* The same for `left`, with what is noted of the frame. */
+#define GO_LEFT(context, what, size, egress)                                                                                       \
+	({                                                                                                                         \
+		asm volatile("r1 = %0; r2 = %1; r3 = %2; r4 = %3; call 0x6c656674; exit"                                           \
+			     :                                                                                                     \
+			     : "r"(context), "r"((__u64)(what)), "r"((__u64)(size)), "r"((__u64)(egress))                          \
+			     : "r0", "r1", "r2", "r3", "r4", "r5");                                                                \
+		__builtin_unreachable();                                                                                           \
+	})
 
 /* Shows a frame of which is known what has become, if anybody wants it. */
 INLINE void tell(CONTEXT *context, const struct noted *noted, __u64 what, __u64 kept, __u64 times)
@@ -360,15 +369,21 @@ INLINE int watch(CONTEXT *context)
 	return fate;
 }
 
-/* The same for a frame that is not looked at: nothing is noted of it but why it is left. */
-INLINE int pass_by(CONTEXT *context)
+/* The end of a frame that is not looked at, is left and may be wanted. What would be noted comes in words: a frame that
+ * is forwarded is as fast as if nobody wanted any. */
+INLINE int tell_of_left(CONTEXT *context, __u64 what, __u64 size, __u64 egress)
 {
-	struct noted noted;
-	noted.reason = ~0ULL;
-	int fate = decide(context, &noted, LEFT);
-	if (noted.reason < REASONS)
-		tell(context, &noted, WANTED && !CHOOSES ? WHAT_CAPTURED : 0, 0, 0);
-	return fate;
+	struct noted noted = {
+		.reason = what & 0xffff,
+		.next_hop = what >> 16 & 0xffff,
+		.table = what >> 32,
+		.wire = size,
+		.frames = size >> 32,
+		.port = egress,
+		.vlan = egress >> 32,
+	};
+	tell(context, &noted, CHOOSES ? 0 : WHAT_CAPTURED, 0, 0);
+	return IS_DROPPED(noted.reason) ? DROP : PASS;
 }
 
 /* From here on, a frame whose turn it is goes another way, and who counts what becomes of one notes it too. */
@@ -381,9 +396,13 @@ INLINE int pass_by(CONTEXT *context)
 #define leave(counters, why, count)                                                                                                \
 	({                                                                                                                         \
 		enum reason because_of = why;                                                                                      \
-		if (heed == ALL || (heed == LEFT && MAY_BE_TOLD))                                                                                         \
+		if (heed == ALL)                                                                                                   \
 			note(noted, &way, because_of, count);                                                                      \
-		leave(counters, because_of, count);                                                                                \
+		int fate = leave(counters, because_of, count);                                                                     \
+		if (heed == LEFT && MAY_BE_WANTED >> because_of & 1)                                                               \
+			GO_LEFT(context, because_of | way.next_hop << 16 | (__u64)way.table << 32,                                 \
+				way.length | (__u64)(count) << 32, way.port | (__u64)way.vlan << 32);                              \
+		fate;                                                                                                              \
 	})
 #define count_forwarded(way, count)                                                                                                \
 	({                                                                                                                         \

@@ -19,6 +19,10 @@ INLINE __u32 tag_beside(struct __sk_buff *context) { return context->vlan_presen
 
 INLINE __u32 frames_on_wire(struct __sk_buff *context) { return segments(context, USUAL_FRONT); }
 
-int told(struct __sk_buff *context) { return pass_by(context); }
+int told(struct __sk_buff *context) { return decide(context, 0, LEFT); }
 SEC("tc") int past(struct __sk_buff *context) { return decide(context, 0, NOTHING); }
 SEC("tc") int segment(struct __sk_buff *context) { return watch(context); }
+SEC("tc") int left(struct __sk_buff *context, __u64 what, __u64 size, __u64 egress)
+{
+	return tell_of_left(context, what, size, egress);
+}

@@ -17,13 +17,15 @@ pub(super) const CAPTURED: Packed = packed!("captured");
 const CAPTURED_SEGMENT: Packed = packed!("captured_segment");
 /// `passes_filter` of the C source.
 const STAND_IN: i32 = 0x6669_6c74;
-/// `GO_PAST` and `GO_LOOK` of the C source.
+/// `GO_PAST`, `GO_LOOK` and `GO_LEFT` of the C source.
 const GO_PAST: i32 = 0x7061_7374;
 const GO_LOOK: i32 = 0x6c6f_6f6b;
-/// What forwards frames that are not looked at: when nothing is noted of them, and when they may be
-/// told of.
+const GO_LEFT: i32 = 0x6c65_6674;
+/// What forwards frames that are not looked at: when they are of no interest, and when those that are
+/// left may be told of. It goes on as `LEFT` for these.
 const PAST: &str = "past";
 const TOLD: &str = "told";
+const LEFT: &str = "left";
 /// The smallest ring: nobody reads it.
 const NO_RING: u32 = 4096;
 
@@ -77,17 +79,19 @@ pub(super) fn shape(
     let measures = purpose.filter().is_some_and(Filter::measures);
     let discards = Reason::ALL.iter().copied();
     let discards = bits(discards.filter(|reason| reason.discard().is_some()));
-    let [past, other] = if purpose.tells_of_any() {
-        [TOLD, PAST]
-    } else {
-        [PAST, TOLD]
-    };
+    let tells = purpose.tells_of_any();
+    let [past, other] = if tells { [TOLD, PAST] } else { [PAST, TOLD] };
     let ring = |wanted: bool, size| if wanted { size } else { NO_RING };
     let turns = purpose.takes_turns();
     let loader = if turns {
         loader.begins_as(past, GO_LOOK)?
     } else {
         loader.goes_on(GO_PAST, past)?
+    };
+    let loader = if tells {
+        loader.goes_on(GO_LEFT, LEFT)?
+    } else {
+        loader.without(LEFT)?
     };
     let loader = loader
         .without(other)?
