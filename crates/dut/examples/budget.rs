@@ -25,6 +25,7 @@ use dut::routes::{self, Routes};
 use fastpath::forward::Forwarder;
 use figures::Rounds;
 use host::Environment;
+use host::clock::Span;
 use host::pace::Calmest;
 use host::temporary::Directory;
 use tester::sizes::{FAMILIES, Family};
@@ -84,6 +85,8 @@ struct Trial {
     nanoseconds: f64,
     sent: u64,
     arrived: u64,
+    /// When frames were counted.
+    counted: Option<Span>,
 }
 
 fn main() -> ExitCode {
@@ -226,6 +229,7 @@ impl Bed {
                     nanoseconds: 1e9 / carried.frames_per_second,
                     sent: carried.counts.sent,
                     arrived: carried.counts.received,
+                    counted: carried.counted,
                 });
             }
         }
@@ -277,7 +281,11 @@ impl Bed {
         let core = host::allowed_cores()?[0];
         let mut calmest = Calmest::default();
         trials.run(rounds.into(), |place| {
-            let (trial, _) = calmest.calmly(&[core], || self.try_until_counted(place))?;
+            let (trial, _) = calmest.calmly(
+                &[core],
+                || self.try_until_counted(place),
+                |trial| trial.counted,
+            )?;
             Ok::<_, Failure>(trial)
         })?;
         let measured = self

@@ -116,10 +116,9 @@ fn measure(options: &Options) -> Result<(), Failure> {
     let mut calmest = Calmest::default();
     rounds.run(options.rounds.into(), |place| {
         let Running { lanes, load, .. } = &mut running[place];
-        calmest.calmly(&[core], || {
-            let carried = load.carry(lanes, WANTED, Pace::Call, trial)?;
-            Ok::<_, Failure>(carried.frames_per_second)
-        })
+        let trial = || load.carry(lanes, WANTED, Pace::Call, trial);
+        let (carried, slowed) = calmest.calmly(&[core], trial, |carried| carried.counted)?;
+        Ok::<_, Failure>((carried.frames_per_second, slowed))
     })?;
     let title = format!(
         "engine {}, rp_filter {}, 64-byte frames, one core, {} rounds of {} s",

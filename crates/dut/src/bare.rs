@@ -4,6 +4,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use host::clock::Span;
 use tester::result::Entry;
 use tester::trial::Validity;
 use tester::veth::lanes::{Lanes, Load, Pace};
@@ -42,13 +43,13 @@ impl Bare {
         cores: Range<usize>,
         frame_bytes: u32,
         trial: Duration,
-    ) -> Result<f64, Error> {
+    ) -> Result<(f64, Option<Span>), Error> {
         let wanted = (frame_bytes, cores);
         let carried = self.load.carry(&self.lanes, wanted, Pace::Call, trial)?;
         if let Validity::Invalid(why) = carried.validity {
             return Err(why.into());
         }
-        Ok(carried.frames_per_second)
+        Ok((carried.frames_per_second, carried.counted))
     }
 
     /// The highest rate without loss of the generators of a range of the setting's cores: no device

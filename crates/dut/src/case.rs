@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use host::clock::Span;
+
 use crate::kind::Kind;
 
 /// Frame sizes of RFC 2544 §9.1 with the 768 of its appendix B, in bytes with FCS.
@@ -75,6 +77,8 @@ pub struct Sample {
     pub frames_per_second: f64,
     /// Route changes a second that were really made.
     pub changes_per_second: f64,
+    /// When frames were counted; `None` where none came through.
+    pub counted: Option<Span>,
 }
 
 #[cfg(test)]

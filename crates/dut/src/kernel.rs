@@ -66,6 +66,7 @@ impl Device for Kernel {
         Ok(Sample {
             frames_per_second: carried.frames_per_second,
             changes_per_second: 0.0,
+            counted: carried.counted,
         })
     }
 

@@ -116,6 +116,7 @@ impl Device for Memory {
         Ok(Sample {
             frames_per_second: outcome.frames_per_second(),
             changes_per_second: outcome.route_changes_per_second(),
+            counted: Some(outcome.counted),
         })
     }
 }

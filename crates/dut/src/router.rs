@@ -343,6 +343,7 @@ impl Device for Router {
         Ok(Sample {
             frames_per_second: carried.frames_per_second,
             changes_per_second,
+            counted: carried.counted,
         })
     }
 

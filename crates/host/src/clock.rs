@@ -3,6 +3,15 @@
 
 use rustix::time::{ClockId, clock_gettime};
 
+/// A stretch of time, by [`now_ns`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Its beginning.
+    pub from_ns: u64,
+    /// And its end.
+    pub to_ns: u64,
+}
+
 /// Nanoseconds of the monotonic clock.
 #[inline]
 pub fn now_ns() -> u64 {

@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use crate::CoreId;
-use crate::clock::now_ns;
+use crate::clock::{Span, now_ns};
 use crate::lookers::{Look, Lookers};
 
 /// Steps of a piece of work: one to three microseconds.
@@ -23,6 +23,8 @@ const INTERRUPTED: f64 = 0.1;
 /// virtual machine whose neighbour came and went they took 1.00 to 1.07 times as long without it,
 /// and 1.3 to 2.1 times with it.
 const SLOWED: f64 = 1.12;
+/// Fewer pieces of work within what was counted say nothing: then those of the whole trial do.
+const FEWEST: usize = 3;
 /// A look between trials: some pieces of work.
 const LOOK: Duration = Duration::from_millis(9);
 
@@ -49,11 +51,16 @@ type Shortest = BTreeMap<(usize, CoreId), f64>;
 
 impl Calmest {
     /// What `run` gives, and whether one of the `cores` that are at work for it was slower than it
-    /// can be.
-    pub fn watch<T>(&mut self, cores: &[CoreId], run: impl FnOnce() -> T) -> (T, bool) {
+    /// can be while it counted, which `counted` says of what it gives; `None`: all the time.
+    pub fn watch<T>(
+        &mut self,
+        cores: &[CoreId],
+        run: impl FnOnce() -> T,
+        counted: impl FnOnce(&T) -> Option<Span>,
+    ) -> (T, bool) {
         let pace = Watch::on(cores);
         let given = run();
-        let slowed = is_slowed(&mut self.working, cores, &pace.end());
+        let slowed = is_slowed(&mut self.working, cores, &pace.end(counted(&given)));
         self.remember(cores, slowed);
         (given, slowed)
     }
@@ -82,14 +89,15 @@ impl Calmest {
         while Instant::now() + LOOK < until && !crate::interrupted() {
             let pace = Watch::on(cores);
             std::thread::sleep(LOOK);
-            if !is_slowed(&mut self.idle, cores, &pace.end()) {
+            if !is_slowed(&mut self.idle, cores, &pace.end(None)) {
                 return;
             }
         }
     }
 
-    /// What `trial` gives on `cores`, and whether one of them was slowed down: made as soon as there
-    /// is calm, for which it waits a second, and again where that did not last, at most eight times.
+    /// What `trial` gives on `cores`, and whether one of them was slowed down while it counted, as
+    /// with [`Calmest::watch`]: made as soon as there is calm, for which it waits a second, and again
+    /// where that did not last, at most eight times.
     ///
     /// # Errors
     /// Those of `trial`.
@@ -97,10 +105,12 @@ impl Calmest {
         &mut self,
         cores: &[CoreId],
         mut trial: impl FnMut() -> Result<T, E>,
+        counted: impl Fn(&T) -> Option<Span>,
     ) -> Result<(T, bool), E> {
         let mut once = || {
             self.wait(cores, Instant::now() + PATIENCE);
-            let (given, slowed) = self.watch(cores, &mut trial);
+            let counted = |given: &Result<T, E>| counted(given.as_ref().ok()?);
+            let (given, slowed) = self.watch(cores, &mut trial, counted);
             given.map(|given| (given, slowed))
         };
         let mut given = once()?;
@@ -135,17 +145,17 @@ impl Watch {
         Self(Lookers::on(cores))
     }
 
-    /// How long a piece of work took on each core, in their order, ns: the mean of those that no
-    /// interrupt fell into. `None` where none was timed.
-    fn end(self) -> Vec<Option<f64>> {
+    /// How long a piece of work took on each core in a stretch of time, in their order, ns: the mean
+    /// of those that no interrupt fell into. `None` where none was timed.
+    fn end(self, counted: Option<Span>) -> Vec<Option<f64>> {
         let cores = self.0.end().into_iter();
-        cores.map(|pieces| pieces?.mean()).collect()
+        cores.map(|pieces| pieces?.mean(counted)).collect()
     }
 }
 
-/// How long each piece of work took on one core, ns.
+/// When each piece of work on one core began, and how long it took, ns.
 #[derive(Debug, Default)]
-struct Pieces(Vec<u64>);
+struct Pieces(Vec<(u64, u64)>);
 
 impl Look for Pieces {
     fn look(&mut self, _due_ns: u64, _now_ns: u64) {
@@ -153,17 +163,25 @@ impl Look for Pieces {
         black_box(work(STEPS / 10));
         let begun = now_ns();
         black_box(work(STEPS));
-        self.0.push(now_ns() - begun);
+        self.0.push((begun, now_ns() - begun));
     }
 }
 
 impl Pieces {
-    fn mean(mut self) -> Option<f64> {
-        self.0.sort_unstable();
-        let interrupted = (self.0.len() as f64 * INTERRUPTED).ceil() as usize;
-        self.0.truncate(self.0.len().saturating_sub(interrupted));
-        let all: u64 = self.0.iter().sum();
-        (!self.0.is_empty()).then(|| all as f64 / self.0.len() as f64)
+    fn mean(&self, counted: Option<Span>) -> Option<f64> {
+        let is_counted = |begun: u64| {
+            counted.is_none_or(|counted| (counted.from_ns..counted.to_ns).contains(&begun))
+        };
+        let took = |&(begun, took): &(u64, u64)| is_counted(begun).then_some(took);
+        let mut pieces: Vec<u64> = self.0.iter().filter_map(took).collect();
+        if counted.is_some() && pieces.len() < FEWEST {
+            return self.mean(None);
+        }
+        pieces.sort_unstable();
+        let interrupted = (pieces.len() as f64 * INTERRUPTED).ceil() as usize;
+        pieces.truncate(pieces.len().saturating_sub(interrupted));
+        let all: u64 = pieces.iter().sum();
+        (!pieces.is_empty()).then(|| all as f64 / pieces.len() as f64)
     }
 }
 

@@ -63,10 +63,12 @@ impl BareRounds {
                 0..cores.len()
             };
             let own = cores.get(range.clone()).unwrap_or(cores);
-            let (rate, seen) = observer.watch(own, || bare.measure(range, SMALLEST, trial));
+            let measure = || bare.measure(range, SMALLEST, trial);
+            let counted = |found: &Result<(f64, _), Error>| found.as_ref().ok()?.1;
+            let (found, seen) = observer.watch(own, measure, counted);
             // After Ctrl-C it may fail in any way; the reason to name is the interrupt.
             host::cleanup::check()?;
-            Ok((rate?, seen.slowed || seen.noise.is_noisy()))
+            Ok((found?.0, seen.slowed || seen.noise.is_noisy()))
         })
     }
 

@@ -237,7 +237,7 @@ impl Bench {
     ) -> Result<Entry, Error> {
         host::cleanup::check()?;
         let cores = first..first + count;
-        let most = self.bare.measure(cores.clone(), bytes, self.trial())? / self.senders as f64;
+        let most = self.bare.measure(cores.clone(), bytes, self.trial())?.0 / self.senders as f64;
         let wanted = Wanted {
             ceiling: ABOVE * most,
             subject: Subject {

@@ -22,6 +22,7 @@ use dut::routes::{self, DESTINATIONS};
 use fastpath::forward::capture::{Frames, Samples, Wanted};
 use fastpath::forward::{Capturing, Forwarder, Reason};
 use figures::{Estimate, Rounds};
+use host::clock::Span;
 use host::pace::Calmest;
 use report::Table;
 use tester::sizes::Family;
@@ -162,7 +163,8 @@ fn measure(options: &Options) -> Result<Table, Failure> {
     rounds.run(count.into(), |place| {
         let setting = &settings[place];
         let one = || carry(&mut forwarder, &lanes, &mut load, setting, trial);
-        calmest.calmly(&[core], one)
+        let ((took, _), slowed) = calmest.calmly(&[core], one, |(_, counted)| *counted)?;
+        Ok::<_, Failure>((took, slowed))
     })?;
     let title = format!("IPv4, 64-byte frames, rounds: {count}");
     let mut table = Table::new(title)
@@ -195,14 +197,17 @@ fn measure(options: &Options) -> Result<Table, Failure> {
     Ok(table)
 }
 
-/// One trial: what a frame took, in ns.
+/// What a frame took in one trial, ns, and when frames were counted.
+type Took = (f64, Option<Span>);
+
+/// One trial.
 fn carry(
     forwarder: &mut Forwarder,
     lanes: &Lanes,
     load: &mut Load,
     setting: &Setting,
     trial: Duration,
-) -> Result<f64, Failure> {
+) -> Result<Took, Failure> {
     host::cleanup::check()?;
     let wanted = match &setting.shown {
         Shown::Captured(wanted) => wanted,
@@ -242,8 +247,8 @@ fn carry(
 /// Measures while another thread reads what is shown.
 fn beside(
     mut read: impl FnMut() + Send,
-    measure: impl FnOnce() -> Result<f64, Failure>,
-) -> Result<f64, Failure> {
+    measure: impl FnOnce() -> Result<Took, Failure>,
+) -> Result<Took, Failure> {
     let over = AtomicBool::new(false);
     std::thread::scope(|threads| {
         threads.spawn(|| {
@@ -297,7 +302,7 @@ fn arm(forwarder: &mut Forwarder, wanted: &Wanted) -> Result<Frames, Failure> {
     Ok(Frames::new(ring, counts, bpf::map::possible_cpus()?)?)
 }
 
-fn nanoseconds(lanes: &Lanes, load: &mut Load, trial: Duration) -> Result<f64, Failure> {
+fn nanoseconds(lanes: &Lanes, load: &mut Load, trial: Duration) -> Result<Took, Failure> {
     let carried = load.carry(lanes, WANTED, Pace::Call, trial)?;
     if carried.counts.lost > 0 || carried.frames_per_second <= 0.0 {
         return Err(format!(
@@ -306,5 +311,5 @@ fn nanoseconds(lanes: &Lanes, load: &mut Load, trial: Duration) -> Result<f64, F
         )
         .into());
     }
-    Ok(1e9 / carried.frames_per_second)
+    Ok((1e9 / carried.frames_per_second, carried.counted))
 }

@@ -28,6 +28,7 @@ use fib::organisation::{
 use fib::quiescence::TooManyReaders;
 use fib::storage::OutOfMemory;
 use fib::{NextHop, NextHopEntry, Prefix};
+use host::clock::{Span, now_ns};
 use host::pin::PinError;
 use host::{CoreId, Pinned};
 use port::memory::{MemoryPort, Replay};
@@ -97,6 +98,8 @@ pub struct Outcome {
     pub route_changes: u64,
     /// In this time.
     pub elapsed: Duration,
+    /// And when that was.
+    pub counted: Span,
 }
 
 impl WorkerOutcome {
@@ -407,9 +410,9 @@ fn measure(
         (counts, changes.load(Ordering::Relaxed), Instant::now())
     };
     wait(warm_up)?;
-    let (before, changes_before, begun) = read();
+    let (from_ns, (before, changes_before, begun)) = (now_ns(), read());
     wait(trial.duration)?;
-    let (after, changes_after, ended) = read();
+    let (to_ns, (after, changes_after, ended)) = (now_ns(), read());
     let workers = trial.cores.iter().zip(before.iter().zip(&after));
     let workers = workers
         .map(|(&core, ((before, begun), (after, ended)))| WorkerOutcome {
@@ -422,6 +425,7 @@ fn measure(
         workers,
         route_changes: changes_after - changes_before,
         elapsed: ended - begun,
+        counted: Span { from_ns, to_ns },
     })
 }
 

@@ -7,11 +7,22 @@ use super::*;
 
 #[test]
 fn pieces_that_were_interrupted_do_not_count() {
-    let mut pieces = vec![1000; 18];
-    pieces.extend([9_000, 900_000]);
-    assert_eq!(Pieces(pieces).mean(), Some(1000.0));
-    assert_eq!(Pieces(Vec::new()).mean(), None);
-    assert_eq!(Pieces(vec![1000]).mean(), None);
+    let mut pieces = vec![(0, 1000); 18];
+    pieces.extend([(0, 9_000), (0, 900_000)]);
+    assert_eq!(Pieces(pieces).mean(None), Some(1000.0));
+    assert_eq!(Pieces(Vec::new()).mean(None), None);
+    assert_eq!(Pieces(vec![(0, 1000)]).mean(None), None);
+}
+
+#[test]
+fn what_came_before_and_after_the_counting_does_not_count() {
+    let pieces = (0..40).map(|at| (at, if (10..20).contains(&at) { 1_000 } else { 2_000 }));
+    let pieces = Pieces(pieces.collect());
+    let mean = |from_ns, to_ns| pieces.mean(Some(Span { from_ns, to_ns }));
+    assert_eq!(mean(10, 20), Some(1_000.0));
+    assert_eq!(mean(20, 40), Some(2_000.0));
+    // Two are too few: all are asked.
+    assert_eq!(mean(10, 12), pieces.mean(None));
 }
 
 /// A core is watched while an ordinary thread has it.
@@ -32,7 +43,7 @@ fn a_core_that_works_is_watched() {
         }
         let watch = Watch::on(&cores);
         std::thread::sleep(Duration::from_millis(100));
-        let found = watch.end();
+        let found = watch.end(None);
         end.store(true, Ordering::Relaxed);
         assert_eq!(found.len(), cores.len());
         assert!(
@@ -102,14 +113,15 @@ fn a_trial_that_failed_ends_it() {
     let cores = crate::allowed_cores().unwrap();
     assert_eq!(
         calmest
-            .calmly(&cores[..1], || Ok::<_, ()>(7))
+            .calmly(&cores[..1], || Ok::<_, ()>(7), |_| None)
             .map(|of| of.0),
         Ok(7)
     );
     let mut trials = 0;
-    let failed = calmest.calmly(&cores[..1], || {
+    let trial = || {
         trials += 1;
         Err::<(), _>("no cable")
-    });
+    };
+    let failed = calmest.calmly(&cores[..1], trial, |()| None);
     assert_eq!((failed, trials), (Err("no cable"), 1));
 }

@@ -50,6 +50,7 @@ fn ratios_are_of_a_round_with_its_disturbances() {
             sample: Sample {
                 frames_per_second: row[place].0,
                 changes_per_second: 0.0,
+                counted: None,
             },
             disturbed: row[place].1,
         };
@@ -74,6 +75,7 @@ fn attempts(attempts: &[&[(usize, f64, bool)]], mut more: usize) -> Vec<f64> {
             let sample = Sample {
                 frames_per_second,
                 changes_per_second: 0.0,
+                counted: None,
             };
             (index, Measured { sample, disturbed })
         });
@@ -121,6 +123,7 @@ fn noisy(true_rates: [f64; 3], calm: f64, random: &mut Random) -> Rounds<Measure
             let sample = Sample {
                 frames_per_second: true_rates[place] * scatter * slowed,
                 changes_per_second: 0.0,
+                counted: None,
             };
             Ok(Measured { sample, disturbed })
         });

@@ -53,6 +53,7 @@ impl Device for Double {
         Ok(Sample {
             frames_per_second: if deaf { 0.0 } else { rate(case) },
             changes_per_second: case.changes as f64 / 2.0,
+            counted: None,
         })
     }
 

@@ -31,6 +31,7 @@ pub(crate) fn calm(frames_per_second: f64) -> Measured {
     let sample = Sample {
         frames_per_second,
         changes_per_second: 900.0,
+        counted: None,
     };
     Measured {
         sample,

@@ -26,6 +26,7 @@ impl Device for Listed {
         Ok(Sample {
             frames_per_second: self.0.remove(0),
             changes_per_second: 0.0,
+            counted: None,
         })
     }
 }

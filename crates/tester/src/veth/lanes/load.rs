@@ -14,6 +14,7 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use fastpath::generate::{Destinations, Frames, Generator};
+use host::clock::{Span, now_ns};
 use host::{CoreId, Pinned};
 
 use super::ledger::Reading;
@@ -64,6 +65,8 @@ pub struct Carried {
     /// Frames that arrived a second while they were counted, all cores together; 0 when none
     /// arrived at all.
     pub frames_per_second: f64,
+    /// When they were counted; `None` when none arrived.
+    pub counted: Option<Span>,
     /// All frames, those before and after the counting too. The sums close, or the trial is
     /// invalid.
     pub counts: Counts,
@@ -270,7 +273,7 @@ fn run(
         stop: AtomicBool::new(false),
     };
     let start = Barrier::new(cores.len() + 1);
-    let (rate, sent) = thread::scope(|scope| {
+    let (counted, sent) = thread::scope(|scope| {
         let drive = |(generator, &core): (_, &CoreId)| {
             let (brake, start) = (&brake, &start);
             scope.spawn(move || {
@@ -283,14 +286,14 @@ fn run(
         let threads: Vec<_> = generators.into_iter().zip(cores).map(drive).collect();
         start.wait();
         let all = pace == Pace::Call;
-        let rate = count(lanes, cores, &arrived_before, all, length, || {
+        let counted = count(lanes, cores, &arrived_before, all, length, || {
             threads.iter().all(ScopedJoinHandle::is_finished)
         });
         brake.stop.store(true, Ordering::Relaxed);
         let sent: Result<u64> = threads.into_iter().map(join).sum();
-        (rate, sent)
+        (counted, sent)
     });
-    let (rate, sent) = (rate?, sent?);
+    let (counted, sent) = (counted?, sent?);
     let disturbance = watch.end();
     let quiet = match pace {
         Pace::Call => QUIET_AFTER_CALL,
@@ -309,7 +312,11 @@ fn run(
         ..Counts::default()
     };
     Ok(Carried {
-        frames_per_second: if received == 0 { 0.0 } else { rate },
+        frames_per_second: match counted {
+            Some((rate, _)) if received > 0 => rate,
+            _ => 0.0,
+        },
+        counted: counted.map(|(_, span)| span),
         counts,
         losses: before.losses(&after, counts.lost),
         validity: judge(&counts, None, &disturbance),
@@ -323,7 +330,7 @@ pub(super) fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
 }
 
 /// Frames a second over `length`, counted once they have begun to arrive: on every core when frames
-/// arrive where they were sent (`all`), else anywhere. 0 when none come.
+/// arrive where they were sent (`all`), else anywhere; and when. `None` when none come.
 fn count(
     lanes: &Lanes,
     cores: &[CoreId],
@@ -331,7 +338,7 @@ fn count(
     all: bool,
     length: Duration,
     given_up: impl Fn() -> bool,
-) -> Result<f64> {
+) -> Result<Option<(f64, Span)>> {
     let begun = Instant::now();
     loop {
         let now = lanes.arrived_per_core(cores)?;
@@ -345,15 +352,19 @@ fn count(
             break;
         }
         if begun.elapsed() > PATIENCE_MAX || given_up() || host::interrupted() {
-            return Ok(0.0);
+            return Ok(None);
         }
         thread::sleep(PATIENCE);
     }
     thread::sleep(WARM_UP);
-    let (first, start) = (lanes.arrived()?, Instant::now());
+    let (first, from_ns) = (lanes.arrived()?, now_ns());
     thread::sleep(length);
-    let (last, end) = (lanes.arrived()?, Instant::now());
-    Ok((last - first) as f64 / (end - start).as_secs_f64())
+    let (last, to_ns) = (lanes.arrived()?, now_ns());
+    let seconds = (to_ns - from_ns) as f64 * 1e-9;
+    Ok(Some((
+        (last - first) as f64 / seconds,
+        Span { from_ns, to_ns },
+    )))
 }
 
 /// Waits until `all` have arrived, or nothing has for `quiet`; the count then.
