@@ -66,6 +66,8 @@ fn opens_a_reason(browser: &Browser) {
     );
     // Its last frames, real ones, and the way of one.
     browser.wait("return document.querySelectorAll('#reason-blackhole .frame').length === 3");
+    // The next second says nothing else of the same frames.
+    browser.script("showReasons(points[points.length - 1]); return true");
     let reason = text("reason-blackhole");
     for part in [
         "10.0.0.2:4242 > 198.51.100.3:53",

@@ -118,7 +118,7 @@ function showReasons(point) {
       `${sum.kernel ? "Linux decides about these frames." : "Corelane drops them."} They came by ${[...sum.ports].join(", ")}.`,
       about.remedy ? `What to do: ${about.remedy}` : "Nothing is wrong with the router.",
     ];
-    details.querySelectorAll("p").forEach((line, place) => { line.textContent = said[place]; });
+    details.querySelectorAll(":scope > p").forEach((line, place) => { line.textContent = said[place]; });
     return details;
   });
   const order = [...home.children];
