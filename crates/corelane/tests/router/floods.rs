@@ -15,7 +15,7 @@ use host::offload::{Offload, switch};
 use host::pin::Pinned;
 
 use super::lab::{Lab, Router, is_root, ping, wait_for};
-use super::protocols::{Bird, bird};
+use super::protocols::{Daemon, bird};
 use super::raw::mac;
 
 /// Frames that a generator sends without looking whether it is to end.
@@ -108,7 +108,7 @@ impl Drop for Stop<'_> {
 /// The router's side and the other's of a session that ends after three silent seconds.
 struct Session {
     here: std::path::PathBuf,
-    _birds: [Bird; 2],
+    _birds: [Daemon; 2],
 }
 
 impl Session {

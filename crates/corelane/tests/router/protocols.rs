@@ -131,10 +131,10 @@ fn ospf_heals_a_cut_link_under_traffic() {
     assert_eq!(router.verify()["different"], 0);
 }
 
-/// A BIRD daemon, ended when dropped.
-pub(crate) struct Bird(Child);
+/// A daemon of routing, ended when dropped.
+pub(crate) struct Daemon(pub(crate) Child);
 
-impl Drop for Bird {
+impl Drop for Daemon {
     fn drop(&mut self) {
         // It has nothing to save; a failure means that it is gone already.
         let _ = self.0.kill();
@@ -142,7 +142,7 @@ impl Drop for Bird {
     }
 }
 
-pub(crate) fn bird(namespace: &Namespace, name: &str, text: &str, base: &Path) -> Bird {
+pub(crate) fn bird(namespace: &Namespace, name: &str, text: &str, base: &Path) -> Daemon {
     let config = base.join(format!("{name}.conf"));
     std::fs::write(&config, text).unwrap();
     let child = namespace
@@ -154,7 +154,7 @@ pub(crate) fn bird(namespace: &Namespace, name: &str, text: &str, base: &Path) -
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    Bird(child)
+    Daemon(child)
 }
 
 #[test]
