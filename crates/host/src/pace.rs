@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use crate::CoreId;
 use crate::clock::{Span, now_ns};
 use crate::lookers::{Look, Lookers};
+use crate::{CoreId, Pinned};
 
 /// Steps of a piece of work: one to three microseconds.
 const STEPS: u32 = 700;
@@ -41,8 +41,8 @@ const AGAIN: usize = 8;
 pub struct Calmest {
     /// The shortest mean of a trial's pieces of work, ns, by how many cores were at work, on each.
     working: Shortest,
-    /// The same between trials.
-    idle: Shortest,
+    /// The same between trials, while the cores are kept at work.
+    between: Shortest,
     /// When each core was seen calm last.
     calm: BTreeMap<CoreId, Instant>,
 }
@@ -76,7 +76,8 @@ impl Calmest {
     }
 
     /// Returns when nobody slows `cores`, on which no trial runs, or at `until`; at once where they were
-    /// calm a moment ago.
+    /// calm a moment ago. Cores are kept at work meanwhile: one that has just slept is slow by itself,
+    /// on a virtual machine up to twice as slow.
     pub fn wait(&mut self, cores: &[CoreId], until: Instant) {
         let is_calm = |core| {
             self.calm
@@ -88,8 +89,8 @@ impl Calmest {
         }
         while Instant::now() + LOOK < until && !crate::interrupted() {
             let pace = Watch::on(cores);
-            std::thread::sleep(LOOK);
-            if !is_slowed(&mut self.idle, cores, &pace.end(None)) {
+            keep_at_work(cores, LOOK);
+            if !is_slowed(&mut self.between, cores, &pace.end(None)) {
                 return;
             }
         }
@@ -122,6 +123,25 @@ impl Calmest {
         }
         Ok(given)
     }
+}
+
+/// Works on each of `cores` for so long.
+fn keep_at_work(cores: &[CoreId], time: Duration) {
+    let end = Instant::now() + time;
+    std::thread::scope(|threads| {
+        for &core in cores {
+            threads.spawn(move || {
+                // Elsewhere it would keep the wrong core at work.
+                let Ok(_pinned) = Pinned::to(core) else {
+                    return;
+                };
+                while Instant::now() < end {
+                    black_box(work(STEPS));
+                }
+            });
+        }
+        std::thread::sleep(time);
+    });
 }
 
 /// Whether one of `cores` was slower than in the calmest trial until now, this one included.

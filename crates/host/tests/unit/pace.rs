@@ -81,7 +81,7 @@ fn waiting_for_calm_has_an_end() {
     let cores = crate::allowed_cores().unwrap();
     // Nobody is as fast as this.
     for &core in &cores {
-        calmest.idle.insert((cores.len(), core), 0.001);
+        calmest.between.insert((cores.len(), core), 0.001);
     }
     let begun = Instant::now();
     calmest.wait(&cores, begun + Duration::from_millis(40));
@@ -98,7 +98,7 @@ fn who_was_calm_a_moment_ago_is_not_waited_for() {
     calmest.remember(&cores, false);
     // Nobody is as fast as this.
     for &core in &cores {
-        calmest.idle.insert((cores.len(), core), 0.001);
+        calmest.between.insert((cores.len(), core), 0.001);
     }
     let begun = Instant::now();
     calmest.wait(&cores, begun + Duration::from_mins(1));
