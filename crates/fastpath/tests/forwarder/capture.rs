@@ -106,7 +106,7 @@ impl Capture {
 
     /// Waits until programs have come.
     pub(super) fn settle(&mut self) {
-        let end = Instant::now() + Duration::from_mins(3);
+        let end = Instant::now() + Duration::from_mins(1);
         self.capturing = loop {
             let capturing = self.bench.forwarder.tend_capture().unwrap();
             if !capturing.comes {
@@ -141,7 +141,7 @@ impl Capture {
         for frame in frames {
             self.send(frame);
         }
-        let end = Instant::now() + Duration::from_mins(3);
+        let end = Instant::now() + Duration::from_mins(1);
         while self.received() < before + frames.len() as u64 {
             assert!(Instant::now() < end, "frames never come");
             std::thread::sleep(Duration::from_millis(1));
