@@ -59,18 +59,24 @@ fn a_static_mutex_is_blamed_by_its_name() {
         let is_starved = found.sentences.iter().any(|s| s.starts_with("Starvation"));
         (!is_starved).then_some((found, analysis))
     };
-    let Some((found, analysis)) = (0..20).find_map(|_| looked()) else {
+    let looks: Vec<_> = (0..40).filter_map(|_| looked()).take(3).collect();
+    if looks.len() < 3 {
         needs::skipped!("the machine is too busy to see who waits for a lock");
         return;
-    };
-    let blamed: Vec<_> = found.blamed.iter().map(|&at| &analysis.locks[at]).collect();
-    let [lock] = blamed.as_slice() else {
-        panic!("{blamed:#?}: {:?}", found.sentences);
-    };
-    assert!(lock.name.contains("NAMED_TABLE"), "{}", lock.name);
-    assert_eq!(lock.class, Class::Mutex);
-    let is_told = found.sentences.iter().any(|s| s.contains("NAMED_TABLE"));
-    assert!(is_told, "{:?}", found.sentences);
+    }
+    // Of three looks one may find too little, where the machine takes the holder's core away. None
+    // may blame anything else.
+    let mut told = 0;
+    for (found, analysis) in &looks {
+        for lock in found.blamed.iter().map(|&at| &analysis.locks[at]) {
+            assert!(lock.name.contains("NAMED_TABLE"), "{}", lock.name);
+            assert_eq!(lock.class, Class::Mutex);
+        }
+        let is_told = found.sentences.iter().any(|s| s.contains("NAMED_TABLE"));
+        told += usize::from(found.blamed.len() == 1 && is_told);
+    }
+    let sentences: Vec<_> = looks.iter().map(|(found, _)| &found.sentences).collect();
+    assert!(told >= 2, "{sentences:#?}");
 }
 
 #[test]
