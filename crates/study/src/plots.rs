@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use dut::case::{FRAME_SIZES, SMALLEST};
 use dut::kind::Table;
-use report::units::FramesPerSecond;
 use report::{Axis, Plot, Series, Style};
 
 use crate::answer;
@@ -46,11 +45,20 @@ fn engines(study: &Study) -> Option<Plot> {
     for (engine, table) in between.filter(|&(engine, _)| engine != "memory") {
         let rows = study.rows(engine, table, study.most_workers(engine), 0);
         let line = Series::line(report::capital(engine_in_words(engine)));
-        let line = rows.filter(|row| row.weak.is_none()).fold(line, point);
-        plot = plot.series(line);
+        plot = plot.series(rows.fold(line, point));
     }
+    let mut plot = told(plot)?;
     plot.series.truncate(SERIES_MAX);
-    (!plot.series.is_empty()).then(|| plot.caption(CAPTION))
+    Some(plot.caption(CAPTION))
+}
+
+/// Without the series of which no point could be told; `None` where none is left to compare.
+fn told(mut plot: Plot) -> Option<Plot> {
+    plot.series.retain(|series| !series.points.is_empty());
+    let mut styles = plot.series.iter().map(|series| series.style);
+    styles
+        .any(|style| style != Style::Reference)
+        .then_some(plot)
 }
 
 fn sizes() -> Axis {
@@ -59,8 +67,11 @@ fn sizes() -> Axis {
         .ticks(FRAME_SIZES.map(|size| (f64::from(size), size.to_string())))
 }
 
-/// The rate of `row` on its line.
+/// The rate of `row` on its line, where it could be told.
 fn point(line: Series, row: &Row) -> Series {
+    if row.weak.is_some() {
+        return line;
+    }
     let bytes = row.key.frame_bytes;
     let [low, high] = [row.low, row.high].map(|frames| frames.at(bytes).0);
     line.spread(f64::from(bytes), row.bits_per_second.0, low, high)
@@ -73,10 +84,12 @@ const CAPTION: &str = "Layer-2 rate: frame bytes with FCS, no preamble and gap. 
 /// Throughput against frame size: one plot an engine, for engines differ by orders of magnitude.
 pub(crate) fn throughput(study: &Study) -> Vec<Plot> {
     let engines = study.engines().into_iter();
-    engines.map(|engine| throughput_of(study, engine)).collect()
+    engines
+        .filter_map(|engine| throughput_of(study, engine))
+        .collect()
 }
 
-fn throughput_of(study: &Study, engine: &str) -> Plot {
+fn throughput_of(study: &Study, engine: &str) -> Option<Plot> {
     let cores = study.most_workers(engine);
     let mut plot = Plot::new(
         format!("Throughput against frame size: {}", engine_in_words(engine)),
@@ -99,7 +112,7 @@ fn throughput_of(study: &Study, engine: &str) -> Plot {
             plot = plot.series(rows.fold(series, point));
         }
     }
-    plot.caption(CAPTION)
+    told(plot).map(|plot| plot.caption(CAPTION))
 }
 
 /// Grey-blue for one core, one colour for each organisation.
@@ -147,16 +160,17 @@ pub(crate) fn speed_up(study: &Study) -> Vec<Plot> {
         .sum();
     let title = "Speed-up against cores";
     if lines < SERIES_MAX {
-        return vec![speed_up_of(study, &study.engines(), title)];
+        let plot = speed_up_of(study, &study.engines(), title);
+        return plot.into_iter().collect();
     }
     let of = |engine| {
         let title = format!("{title}: {}", engine_in_words(engine));
         speed_up_of(study, &[engine], &title)
     };
-    study.engines().into_iter().map(of).collect()
+    study.engines().into_iter().filter_map(of).collect()
 }
 
-fn speed_up_of(study: &Study, engines: &[&str], title: &str) -> Plot {
+fn speed_up_of(study: &Study, engines: &[&str], title: &str) -> Option<Plot> {
     let cores = study.cores as f64;
     let mut plot = Plot::new(
         title,
@@ -173,30 +187,29 @@ fn speed_up_of(study: &Study, engines: &[&str], title: &str) -> Plot {
     );
     for engine in engines {
         for table in study.tables(engine) {
-            let mut series =
-                Series::line(format!("{engine}, {table}")).colour(place(study, engine, table));
-            let Some(one) = study.smallest(engine, table, 1) else {
-                continue;
-            };
-            let against_one = |rate: FramesPerSecond| rate.0 / one.frames_per_second.0;
-            let rows =
-                (1..=study.cores).filter_map(|workers| study.smallest(engine, table, workers));
-            for row in rows {
-                let ([low, high], times) = match study.speed_up_with_interval(row) {
-                    Some((times, Some(interval))) => (interval, times),
-                    _ => (
-                        [row.low, row.high].map(against_one),
-                        against_one(row.frames_per_second),
-                    ),
+            let mut series = Series::line(format!("{engine}, {table}"))
+                .colour(place(study, engine, table))
+                .point(1.0, 1.0);
+            for workers in 2..=study.cores {
+                let row = study.smallest(engine, table, workers);
+                let x = workers as f64;
+                series = match row.and_then(|row| study.speed_up_with_interval(row)) {
+                    Some((times, Some([low, high]))) => series.spread(x, times, low, high),
+                    Some((times, None)) => series.point(x, times),
+                    None => series,
                 };
-                series = series.spread(row.key.workers as f64, times, low, high);
             }
-            plot = plot.series(series);
+            // One core is what others are held against, and says nothing alone.
+            if series.points.len() > 1 {
+                plot = plot.series(series);
+            }
         }
     }
-    plot.caption(format!(
-        "{SMALLEST}-byte frames, each organisation against its own rate on one core."
-    ))
+    told(plot).map(|plot| {
+        plot.caption(format!(
+            "{SMALLEST}-byte frames, each organisation against its own rate on one core."
+        ))
+    })
 }
 
 /// Frames forwarded while routes change, against none; `None` when not measured.
@@ -210,8 +223,11 @@ pub(crate) fn changes(study: &Study) -> Option<Plot> {
     for engine in study.engines() {
         for table in study.tables(engine) {
             let cost = |(place, rate)| Some((place, study.cost_of_changes(engine, table, rate)?));
-            let costs: Vec<(usize, &RouteChanges)> =
-                (0..).zip(CHANGE_RATES).filter_map(cost).collect();
+            let costs: Vec<(usize, &RouteChanges)> = (0..)
+                .zip(CHANGE_RATES)
+                .filter_map(cost)
+                .filter(|(_, cost)| cost.weak.is_none())
+                .collect();
             if costs.is_empty() {
                 continue;
             }

@@ -46,3 +46,25 @@ fn changes_are_shares_of_the_quiet_rate() {
     assert_eq!(plot.series.len(), 4);
     assert!((plot.series[2].points[3].y - 97.0).abs() < 1e-9);
 }
+
+#[test]
+fn what_could_not_be_told_has_no_place_in_a_plot() {
+    let mut study = study();
+    for row in &mut study.forwarding {
+        row.weak = (row.key.frame_bytes == SMALLEST).then_some(figures::Weak::Scattered);
+    }
+    let plots = throughput(&study);
+    let points = |plots: &[Plot]| plots[0].series[0].points.len();
+    assert_eq!(points(&plots), FRAME_SIZES.len() - 1);
+    assert!(speed_up(&study).is_empty());
+
+    for row in &mut study.forwarding {
+        row.weak = Some(figures::Weak::Disturbed);
+    }
+    for cost in &mut study.route_changes {
+        cost.weak = Some(figures::Weak::Disturbed);
+    }
+    assert!(all(&study).is_empty());
+    let (picture, others) = opening_and_rest(&study);
+    assert!(picture.is_none() && others.is_empty());
+}
