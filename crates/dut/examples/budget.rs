@@ -25,7 +25,7 @@ use dut::routes::{self, Routes};
 use fastpath::forward::Forwarder;
 use figures::Rounds;
 use host::Environment;
-use host::clock::Span;
+use host::counting::Counting;
 use host::pace::Calmest;
 use host::temporary::Directory;
 use tester::sizes::{FAMILIES, Family};
@@ -85,8 +85,8 @@ struct Trial {
     nanoseconds: f64,
     sent: u64,
     arrived: u64,
-    /// When frames were counted.
-    counted: Option<Span>,
+    /// Frames as they were counted.
+    counted: Counting,
 }
 
 fn main() -> ExitCode {
@@ -281,11 +281,14 @@ impl Bed {
         let core = host::allowed_cores()?[0];
         let mut calmest = Calmest::default();
         trials.run(rounds.into(), |place| {
-            let (trial, _) = calmest.calmly(
+            let (mut trial, calm) = calmest.calmly(
                 &[core],
                 || self.try_until_counted(place),
-                |trial| trial.counted,
+                |trial| trial.counted.clone(),
             )?;
+            if let Some(rate) = calm.per_second {
+                trial.nanoseconds = 1e9 / rate;
+            }
             Ok::<_, Failure>(trial)
         })?;
         let measured = self

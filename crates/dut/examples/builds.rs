@@ -25,7 +25,7 @@ use host::process::{Signal, end_with_thread, signal};
 use host::temporary::Directory;
 use report::Table;
 use report::units::grouped;
-use tester::veth::lanes::{Lanes, Load, Pace};
+use tester::veth::lanes::{Carried, Lanes, Load, Pace};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -117,8 +117,10 @@ fn measure(options: &Options) -> Result<(), Failure> {
     rounds.run(options.rounds.into(), |place| {
         let Running { lanes, load, .. } = &mut running[place];
         let trial = || load.carry(lanes, WANTED, Pace::Call, trial);
-        let (carried, slowed) = calmest.calmly(&[core], trial, |carried| carried.counted)?;
-        Ok::<_, Failure>((carried.frames_per_second, slowed))
+        let counted = |carried: &Carried| carried.counted.clone();
+        let (carried, calm) = calmest.calmly(&[core], trial, counted)?;
+        let rate = calm.per_second.unwrap_or(carried.frames_per_second);
+        Ok::<_, Failure>((rate, calm.slowed))
     })?;
     let title = format!(
         "engine {}, rp_filter {}, 64-byte frames, one core, {} rounds of {} s",

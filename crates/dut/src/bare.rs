@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use host::clock::Span;
+use host::counting::Counting;
 use tester::result::Entry;
 use tester::trial::Validity;
 use tester::veth::lanes::{Lanes, Load, Pace};
@@ -43,7 +43,7 @@ impl Bare {
         cores: Range<usize>,
         frame_bytes: u32,
         trial: Duration,
-    ) -> Result<(f64, Option<Span>), Error> {
+    ) -> Result<(f64, Counting), Error> {
         let wanted = (frame_bytes, cores);
         let carried = self.load.carry(&self.lanes, wanted, Pace::Call, trial)?;
         if let Validity::Invalid(why) = carried.validity {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use host::clock::Span;
+use host::counting::Counting;
 
 use crate::kind::Kind;
 
@@ -71,14 +71,14 @@ impl fmt::Display for Case {
 }
 
 /// What one measurement of a case gave.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     /// Frames forwarded a second, over all workers; 0 when none came through.
     pub frames_per_second: f64,
     /// Route changes a second that were really made.
     pub changes_per_second: f64,
-    /// When frames were counted; `None` where none came through.
-    pub counted: Option<Span>,
+    /// The frames as they were counted; nothing where none came through.
+    pub counted: Counting,
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::kind::Kind;
 
 /// Workers run this long before counting begins: their buffers and the nearest caches are warm
 /// then.
-const WARM_UP: Duration = Duration::from_millis(30);
+const WARM_UP: Duration = Duration::from_millis(15);
 
 struct Memory {
     cores: Vec<host::CoreId>,
@@ -116,7 +116,7 @@ impl Device for Memory {
         Ok(Sample {
             frames_per_second: outcome.frames_per_second(),
             changes_per_second: outcome.route_changes_per_second(),
-            counted: Some(outcome.counted),
+            counted: outcome.counted,
         })
     }
 }

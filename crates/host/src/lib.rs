@@ -38,6 +38,7 @@ pub mod card;
 pub mod cleanup;
 pub mod clock;
 pub mod cores;
+pub mod counting;
 pub mod environment;
 pub mod favour;
 mod files;

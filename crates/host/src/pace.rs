@@ -10,6 +10,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use crate::clock::{Span, now_ns};
+use crate::counting::Counting;
 use crate::lookers::{Look, Lookers};
 use crate::{CoreId, Pinned};
 
@@ -23,8 +24,10 @@ const INTERRUPTED: f64 = 0.1;
 /// virtual machine whose neighbour came and went they took 1.00 to 1.07 times as long without it,
 /// and 1.3 to 2.1 times with it.
 const SLOWED: f64 = 1.12;
-/// Fewer pieces of work within what was counted say nothing: then those of the whole trial do.
-const FEWEST: usize = 3;
+/// Pieces that lie farther away, ns, say nothing about a stretch of time: five looks were missed.
+const FAR_NS: u64 = 10_000_000;
+/// Of what was counted, this share must be calm, or a trial tells nothing.
+const CALM: f64 = 0.25;
 /// A look between trials: some pieces of work.
 const LOOK: Duration = Duration::from_millis(9);
 
@@ -39,7 +42,7 @@ const AGAIN: usize = 8;
 /// Holds the cores of each trial of a run against the calmest one on as many cores.
 #[derive(Debug, Default)]
 pub struct Calmest {
-    /// The shortest mean of a trial's pieces of work, ns, by how many cores were at work, on each.
+    /// The least time of a piece of work in a trial, ns, by how many cores were at work, on each.
     working: Shortest,
     /// The same between trials, while the cores are kept at work.
     between: Shortest,
@@ -49,20 +52,31 @@ pub struct Calmest {
 
 type Shortest = BTreeMap<(usize, CoreId), f64>;
 
+/// How calm the cores of a trial were.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Calm {
+    /// Whether one of them was slower than it can be, for so long that the trial tells nothing.
+    pub slowed: bool,
+    /// What was counted a second while none of them was; `None` where slowed, and where nothing was
+    /// counted.
+    pub per_second: Option<f64>,
+}
+
 impl Calmest {
-    /// What `run` gives, and whether one of the `cores` that are at work for it was slower than it
-    /// can be while it counted, which `counted` says of what it gives; `None`: all the time.
+    /// What `run` gives, and how calm the `cores` that are at work for it were. `counted` says of what it
+    /// gives what was counted in it: stretches of that in which all cores were calm are what it tells.
+    /// Where nothing was counted, all the time must have been calm.
     pub fn watch<T>(
         &mut self,
         cores: &[CoreId],
         run: impl FnOnce() -> T,
-        counted: impl FnOnce(&T) -> Option<Span>,
-    ) -> (T, bool) {
-        let pace = Watch::on(cores);
+        counted: impl FnOnce(&T) -> Counting,
+    ) -> (T, Calm) {
+        let watch = Watch::on(cores);
         let given = run();
-        let slowed = is_slowed(&mut self.working, cores, &pace.end(counted(&given)));
-        self.remember(cores, slowed);
-        (given, slowed)
+        let calm = calm(&mut self.working, cores, &watch.end(), &counted(&given));
+        self.remember(cores, calm.slowed);
+        (given, calm)
     }
 
     fn remember(&mut self, cores: &[CoreId], slowed: bool) {
@@ -88,17 +102,18 @@ impl Calmest {
             return;
         }
         while Instant::now() + LOOK < until && !crate::interrupted() {
-            let pace = Watch::on(cores);
+            let watch = Watch::on(cores);
             keep_at_work(cores, LOOK);
-            if !is_slowed(&mut self.between, cores, &pace.end(None)) {
+            let pieces = watch.end();
+            if !calm(&mut self.between, cores, &pieces, &Counting::default()).slowed {
                 return;
             }
         }
     }
 
-    /// What `trial` gives on `cores`, and whether one of them was slowed down while it counted, as
-    /// with [`Calmest::watch`]: made as soon as there is calm, for which it waits a second, and again
-    /// where that did not last, at most eight times.
+    /// What `trial` gives on `cores`, and how calm they were, as with [`Calmest::watch`]: made as soon as
+    /// there is calm, for which it waits a second, and again where that did not last, at most eight
+    /// times.
     ///
     /// # Errors
     /// Those of `trial`.
@@ -106,17 +121,17 @@ impl Calmest {
         &mut self,
         cores: &[CoreId],
         mut trial: impl FnMut() -> Result<T, E>,
-        counted: impl Fn(&T) -> Option<Span>,
-    ) -> Result<(T, bool), E> {
+        counted: impl Fn(&T) -> Counting,
+    ) -> Result<(T, Calm), E> {
         let mut once = || {
             self.wait(cores, Instant::now() + PATIENCE);
-            let counted = |given: &Result<T, E>| counted(given.as_ref().ok()?);
-            let (given, slowed) = self.watch(cores, &mut trial, counted);
-            given.map(|given| (given, slowed))
+            let counted = |given: &Result<T, E>| given.as_ref().map(&counted).unwrap_or_default();
+            let (given, calm) = self.watch(cores, &mut trial, counted);
+            given.map(|given| (given, calm))
         };
         let mut given = once()?;
         for _ in 0..AGAIN {
-            if !given.1 {
+            if !given.1.slowed {
                 break;
             }
             given = once()?;
@@ -144,16 +159,44 @@ fn keep_at_work(cores: &[CoreId], time: Duration) {
     });
 }
 
-/// Whether one of `cores` was slower than in the calmest trial until now, this one included.
-fn is_slowed(shortest: &mut Shortest, cores: &[CoreId], pieces: &[Option<f64>]) -> bool {
-    let mut slowed = false;
-    for (&core, &piece) in cores.iter().zip(pieces) {
-        let Some(piece) = piece else { continue };
-        let shortest = shortest.entry((cores.len(), core)).or_insert(piece);
-        *shortest = shortest.min(piece);
-        slowed |= piece > SLOWED * *shortest;
+/// How calm `cores` were by their `pieces` of work, held against the calmest trial until now, this one
+/// included. A core on which nobody looked is taken for calm.
+fn calm(
+    shortest: &mut Shortest,
+    cores: &[CoreId],
+    pieces: &[Option<Pieces>],
+    counting: &Counting,
+) -> Calm {
+    let counted = counting.span();
+    let mut looked: Vec<(&Pieces, f64)> = Vec::new();
+    for (&core, pieces) in cores.iter().zip(pieces) {
+        let Some((pieces, least)) = pieces
+            .as_ref()
+            .and_then(|of| Some((of, of.least(counted)?)))
+        else {
+            continue;
+        };
+        let shortest = shortest.entry((cores.len(), core)).or_insert(least);
+        *shortest = shortest.min(least);
+        looked.push((pieces, SLOWED * *shortest));
     }
-    slowed
+    if counted.is_none() {
+        let is_slow = |(pieces, most): &(&Pieces, f64)| pieces.mean().is_some_and(|of| of > *most);
+        return Calm {
+            slowed: looked.iter().any(is_slow),
+            per_second: None,
+        };
+    }
+    let is_calm = |span| {
+        let mut all = looked.iter();
+        all.all(|(pieces, most)| pieces.are_calm_around(span, *most))
+    };
+    let calm = counting.within(is_calm);
+    let tells = calm.seconds() >= CALM * counting.seconds();
+    Calm {
+        slowed: !tells,
+        per_second: tells.then(|| calm.per_second()),
+    }
 }
 
 /// Watches some cores from its making on, as root; elsewhere it sees nothing.
@@ -165,11 +208,9 @@ impl Watch {
         Self(Lookers::on(cores))
     }
 
-    /// How long a piece of work took on each core in a stretch of time, in their order, ns: the mean
-    /// of those that no interrupt fell into. `None` where none was timed.
-    fn end(self, counted: Option<Span>) -> Vec<Option<f64>> {
-        let cores = self.0.end().into_iter();
-        cores.map(|pieces| pieces?.mean(counted)).collect()
+    /// The pieces of work on each core, in their order; `None` where nobody looked.
+    fn end(self) -> Vec<Option<Pieces>> {
+        self.0.end()
     }
 }
 
@@ -188,20 +229,42 @@ impl Look for Pieces {
 }
 
 impl Pieces {
-    fn mean(&self, counted: Option<Span>) -> Option<f64> {
-        let is_counted = |begun: u64| {
-            counted.is_none_or(|counted| (counted.from_ns..counted.to_ns).contains(&begun))
-        };
-        let took = |&(begun, took): &(u64, u64)| is_counted(begun).then_some(took);
-        let mut pieces: Vec<u64> = self.0.iter().filter_map(took).collect();
-        if counted.is_some() && pieces.len() < FEWEST {
-            return self.mean(None);
-        }
+    /// How long pieces take, ns: the mean of those that no interrupt fell into.
+    fn mean(&self) -> Option<f64> {
+        let mut pieces: Vec<u64> = self.0.iter().map(|&(_, took)| took).collect();
         pieces.sort_unstable();
         let interrupted = (pieces.len() as f64 * INTERRUPTED).ceil() as usize;
         pieces.truncate(pieces.len().saturating_sub(interrupted));
         let all: u64 = pieces.iter().sum();
         (!pieces.is_empty()).then(|| all as f64 / pieces.len() as f64)
+    }
+
+    /// How long pieces take at their shortest, ns: what a quarter of them stays within, of those in a
+    /// stretch of time, or of all.
+    fn least(&self, within: Option<Span>) -> Option<f64> {
+        let is_within = |begun: u64| {
+            within.is_none_or(|within| (within.from_ns..within.to_ns).contains(&begun))
+        };
+        let of = |&(begun, took): &(u64, u64)| is_within(begun).then_some(took);
+        let mut pieces: Vec<u64> = self.0.iter().filter_map(of).collect();
+        pieces.sort_unstable();
+        pieces.get(pieces.len() / 4).map(|&took| took as f64)
+    }
+
+    /// Whether no piece from the last before a stretch of time to the first behind it took longer than
+    /// `most` ns.
+    fn are_calm_around(&self, span: Span, most: f64) -> bool {
+        let first = self.0.partition_point(|&(begun, _)| begun <= span.from_ns);
+        let last = self.0.partition_point(|&(begun, _)| begun < span.to_ns);
+        let Some(around) = first
+            .checked_sub(1)
+            .and_then(|first| self.0.get(first..=last))
+        else {
+            return false;
+        };
+        let is_near = |begun: u64| begun + FAR_NS > span.from_ns && begun < span.to_ns + FAR_NS;
+        let mut around = around.iter();
+        around.all(|&(begun, took)| is_near(begun) && took as f64 <= most)
     }
 }
 

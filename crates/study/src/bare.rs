@@ -7,6 +7,7 @@ use dut::case::SMALLEST;
 use dut::error::Error;
 use figures::{Estimate, Rounds, Weak, judge};
 use host::CoreId;
+use host::counting::Counting;
 use report::units::FramesPerSecond;
 use serde::{Deserialize, Serialize};
 
@@ -64,11 +65,15 @@ impl BareRounds {
             };
             let own = cores.get(range.clone()).unwrap_or(cores);
             let measure = || bare.measure(range, SMALLEST, trial);
-            let counted = |found: &Result<(f64, _), Error>| found.as_ref().ok()?.1;
+            let counted = |found: &Result<(f64, Counting), Error>| {
+                let counted = found.as_ref().map(|(_, counted)| counted.clone());
+                counted.unwrap_or_default()
+            };
             let (found, seen) = observer.watch(own, measure, counted);
             // After Ctrl-C it may fail in any way; the reason to name is the interrupt.
             host::cleanup::check()?;
-            Ok((found?.0, seen.slowed || seen.noise.is_noisy()))
+            let rate = seen.calm.per_second.unwrap_or(found?.0);
+            Ok((rate, seen.calm.slowed || seen.noise.is_noisy()))
         })
     }
 

@@ -2,10 +2,9 @@
 //! Whether rounds are evidence for a figure, [`figures::judge`] says. A figure for which they are
 //! none is shown as "–".
 
-use std::ops::Deref;
 use std::time::{Duration, Instant};
 
-use dut::case::{Case, Sample};
+use dut::case::Case;
 use dut::kind::Kind;
 use figures::{Estimate, Interval, Rounds};
 use host::Noise;
@@ -24,16 +23,12 @@ const UNTOLD: f64 = 0.001;
 /// What a case gave in a round, and whether others had its cores.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Measured {
-    pub(crate) sample: Sample,
+    /// Frames forwarded a second, over all workers, while nobody slowed their cores; where somebody
+    /// did for most of the time, all the time.
+    pub(crate) frames_per_second: f64,
+    /// Route changes a second that were really made.
+    pub(crate) changes_per_second: f64,
     pub(crate) disturbed: bool,
-}
-
-impl Deref for Measured {
-    type Target = Sample;
-
-    fn deref(&self) -> &Sample {
-        &self.sample
-    }
 }
 
 /// Whether what happened to the cores of `case` in `seconds` disturbed it.

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use dut::case::{Case, Sample};
 use dut::device::Device;
 use dut::error::Error;
-use host::clock::Span;
+use host::counting::Counting;
 use host::noise::Reading;
-use host::pace::Calmest;
+use host::pace::{Calm, Calmest};
 use host::{CoreId, Noise};
 
 use crate::evidence::{self, Measured};
@@ -18,8 +18,8 @@ pub(crate) struct Seen {
     pub(crate) noise: Noise,
     /// How long it took.
     pub(crate) seconds: f64,
-    /// Whether a core ran slower than it can while it counted.
-    pub(crate) slowed: bool,
+    /// How calm its cores were.
+    pub(crate) calm: Calm,
 }
 
 /// Watches the trials of a run.
@@ -28,19 +28,19 @@ pub(crate) struct Observer(Calmest);
 
 impl Observer {
     /// What `run` gives, and what happened meanwhile on the `cores` that are at work; `counted` says of
-    /// what it gives when it counted.
+    /// what it gives what was counted in it.
     pub(crate) fn watch<T>(
         &mut self,
         cores: &[CoreId],
         run: impl FnOnce() -> T,
-        counted: impl FnOnce(&T) -> Option<Span>,
+        counted: impl FnOnce(&T) -> Counting,
     ) -> (T, Seen) {
         let (before, begun) = (Reading::now(cores), Instant::now());
-        let (given, slowed) = self.0.watch(cores, run, counted);
+        let (given, calm) = self.0.watch(cores, run, counted);
         let seen = Seen {
             seconds: begun.elapsed().as_secs_f64(),
             noise: before.until(&Reading::now(cores)),
-            slowed,
+            calm,
         };
         (given, seen)
     }
@@ -57,15 +57,20 @@ impl Observer {
         cores: &[CoreId],
         (trial, until): (Duration, Instant),
     ) -> Result<Measured, Error> {
-        let counted = |sample: &Result<Sample, Error>| sample.as_ref().ok()?.counted;
+        let counted = |sample: &Result<Sample, Error>| {
+            let counted = sample.as_ref().map(|sample| sample.counted.clone());
+            counted.unwrap_or_default()
+        };
         self.0.wait(cores, until);
         let (sample, seen): (Result<Sample, Error>, Seen) =
             self.watch(cores, || device.measure(case, trial), counted);
         // After Ctrl-C a device may fail in any way; the reason to name is the interrupt.
         host::cleanup::check()?;
+        let sample = sample.map_err(|error| Error::from(format!("{case}: {error}")))?;
         Ok(Measured {
-            sample: sample.map_err(|error| Error::from(format!("{case}: {error}")))?,
-            disturbed: seen.slowed || evidence::is_disturbed(case, &seen.noise, seen.seconds),
+            frames_per_second: seen.calm.per_second.unwrap_or(sample.frames_per_second),
+            changes_per_second: sample.changes_per_second,
+            disturbed: seen.calm.slowed || evidence::is_disturbed(case, &seen.noise, seen.seconds),
         })
     }
 }

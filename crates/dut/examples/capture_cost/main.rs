@@ -22,7 +22,7 @@ use dut::routes::{self, DESTINATIONS};
 use fastpath::forward::capture::{Frames, Samples, Wanted};
 use fastpath::forward::{Capturing, Forwarder, Reason};
 use figures::{Estimate, Rounds};
-use host::clock::Span;
+use host::counting::Counting;
 use host::pace::Calmest;
 use report::Table;
 use tester::sizes::Family;
@@ -163,8 +163,9 @@ fn measure(options: &Options) -> Result<Table, Failure> {
     rounds.run(count.into(), |place| {
         let setting = &settings[place];
         let one = || carry(&mut forwarder, &lanes, &mut load, setting, trial);
-        let ((took, _), slowed) = calmest.calmly(&[core], one, |(_, counted)| *counted)?;
-        Ok::<_, Failure>((took, slowed))
+        let ((took, _), calm) = calmest.calmly(&[core], one, |(_, counted)| counted.clone())?;
+        let took = calm.per_second.map_or(took, |rate| 1e9 / rate);
+        Ok::<_, Failure>((took, calm.slowed))
     })?;
     let title = format!("IPv4, 64-byte frames, rounds: {count}");
     let mut table = Table::new(title)
@@ -197,8 +198,8 @@ fn measure(options: &Options) -> Result<Table, Failure> {
     Ok(table)
 }
 
-/// What a frame took in one trial, ns, and when frames were counted.
-type Took = (f64, Option<Span>);
+/// What a frame took in one trial, ns, and the frames as they were counted.
+type Took = (f64, Counting);
 
 /// One trial.
 fn carry(

@@ -9,7 +9,7 @@ fn carried(sent: u64, losses: Losses) -> Carried {
     let lost = losses.to_device + losses.in_device + losses.from_device;
     Carried {
         frames_per_second: 1e6,
-        counted: None,
+        counted: host::counting::Counting::default(),
         counts: Counts {
             intended: sent,
             sent,

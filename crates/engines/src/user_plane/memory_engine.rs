@@ -14,6 +14,7 @@
 //! its time from them, and that is part of what is measured. Every tick it applies the changes that
 //! are due by then, so a delayed tick delays changes and loses none.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -28,7 +29,7 @@ use fib::organisation::{
 use fib::quiescence::TooManyReaders;
 use fib::storage::OutOfMemory;
 use fib::{NextHop, NextHopEntry, Prefix};
-use host::clock::{Span, now_ns};
+use host::counting::Counting;
 use host::pin::PinError;
 use host::{CoreId, Pinned};
 use port::memory::{MemoryPort, Replay};
@@ -98,8 +99,8 @@ pub struct Outcome {
     pub route_changes: u64,
     /// In this time.
     pub elapsed: Duration,
-    /// And when that was.
-    pub counted: Span,
+    /// All workers' frames, as they were counted.
+    pub counted: Counting,
 }
 
 impl WorkerOutcome {
@@ -410,9 +411,14 @@ fn measure(
         (counts, changes.load(Ordering::Relaxed), Instant::now())
     };
     wait(warm_up)?;
-    let (from_ns, (before, changes_before, begun)) = (now_ns(), read());
-    wait(trial.duration)?;
-    let (to_ns, (after, changes_after, ended)) = (now_ns(), read());
+    let (before, changes_before, begun) = read();
+    let counted = Counting::of(trial.duration, || {
+        let workers = running.counters();
+        Ok::<u64, Infallible>(workers.map(|(_, _, of)| of.read().forwarded).sum())
+    });
+    let counted = counted.unwrap_or_else(|never| match never {});
+    wait(Duration::ZERO)?;
+    let (after, changes_after, ended) = read();
     let workers = trial.cores.iter().zip(before.iter().zip(&after));
     let workers = workers
         .map(|(&core, ((before, begun), (after, ended)))| WorkerOutcome {
@@ -425,7 +431,7 @@ fn measure(
         workers,
         route_changes: changes_after - changes_before,
         elapsed: ended - begun,
-        counted: Span { from_ns, to_ns },
+        counted,
     })
 }
 

@@ -4,25 +4,85 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::*;
+use crate::counting::tests::counting;
 
 #[test]
 fn pieces_that_were_interrupted_do_not_count() {
     let mut pieces = vec![(0, 1000); 18];
     pieces.extend([(0, 9_000), (0, 900_000)]);
-    assert_eq!(Pieces(pieces).mean(None), Some(1000.0));
-    assert_eq!(Pieces(Vec::new()).mean(None), None);
-    assert_eq!(Pieces(vec![(0, 1000)]).mean(None), None);
+    assert_eq!(Pieces(pieces).mean(), Some(1000.0));
+    assert_eq!(Pieces(Vec::new()).mean(), None);
+    assert_eq!(Pieces(vec![(0, 1000)]).mean(), None);
+}
+
+/// Pieces every millisecond from half a millisecond on, which took so long, ns.
+fn every_millisecond(took: impl IntoIterator<Item = u64>) -> Pieces {
+    let pieces = (0..).zip(took);
+    Pieces(
+        pieces
+            .map(|(at, took)| (at * 1_000_000 + 500_000, took))
+            .collect(),
+    )
+}
+
+fn milliseconds(from: u64, to: u64) -> Span {
+    let [from_ns, to_ns] = [from, to].map(|at| at * 1_000_000);
+    Span { from_ns, to_ns }
 }
 
 #[test]
-fn what_came_before_and_after_the_counting_does_not_count() {
-    let pieces = (0..40).map(|at| (at, if (10..20).contains(&at) { 1_000 } else { 2_000 }));
-    let pieces = Pieces(pieces.collect());
-    let mean = |from_ns, to_ns| pieces.mean(Some(Span { from_ns, to_ns }));
-    assert_eq!(mean(10, 20), Some(1_000.0));
-    assert_eq!(mean(20, 40), Some(2_000.0));
-    // Two are too few: all are asked.
-    assert_eq!(mean(10, 12), pieces.mean(None));
+fn a_stretch_is_calm_when_the_pieces_before_it_in_it_and_behind_it_are() {
+    let slow = |at| if at == 10 { 2_000 } else { 1_000 };
+    let pieces = every_millisecond((0..20).map(slow));
+    let is_calm = |from, to| pieces.are_calm_around(milliseconds(from, to), 1_120.0);
+    assert!(is_calm(1, 3) && is_calm(7, 9));
+    assert!(!is_calm(8, 10), "it is the first behind it");
+    assert!(!is_calm(9, 11), "it is in it");
+    assert!(!is_calm(10, 12), "it is in it");
+    assert!(!is_calm(11, 12), "it is the last before it");
+    assert!(is_calm(12, 14));
+    assert!(!is_calm(0, 1), "nobody looked before it");
+    assert!(!is_calm(18, 20), "nobody looked behind it");
+    let rare = Pieces(vec![(0, 1_000), (60_000_000, 1_000)]);
+    assert!(
+        !rare.are_calm_around(milliseconds(30, 32), 1_120.0),
+        "too far away"
+    );
+}
+
+#[test]
+fn a_trial_tells_what_was_counted_while_every_core_was_calm() {
+    let cores = [CoreId(0), CoreId(1)];
+    // Of forty milliseconds, one core is slowed in 10 to 19, the other in 15 to 24.
+    let slowed = |from: u64| {
+        let took = (0..42).map(move |at| {
+            if (from..from + 10).contains(&at) {
+                1_800
+            } else {
+                1_000
+            }
+        });
+        Some(every_millisecond(took))
+    };
+    let counts = (0..40).map(|at| if (10..25).contains(&at) { 400 } else { 1_000 });
+    let counted = counting(counts);
+    let mut shortest = Shortest::new();
+    let told = calm(&mut shortest, &cores, &[slowed(10), slowed(15)], &counted);
+    assert!(!told.slowed);
+    assert!(
+        told.per_second
+            .is_some_and(|rate| (rate - 1e6).abs() < 1e-3)
+    );
+    // Nearly always slowed: it tells nothing, though its pieces' least is that of calm.
+    let busy = |calm: u64| {
+        let took = (0..42).map(move |at| if at < calm { 1_000 } else { 1_800 });
+        Some(every_millisecond(took))
+    };
+    let told = calm(&mut shortest, &cores, &[busy(42), busy(10)], &counted);
+    assert_eq!((told.slowed, told.per_second), (true, None));
+    // Nobody looked.
+    let told = calm(&mut shortest, &cores, &[None, None], &counted);
+    assert!(!told.slowed && told.per_second.is_some());
 }
 
 /// A core is watched while an ordinary thread has it.
@@ -43,13 +103,15 @@ fn a_core_that_works_is_watched() {
         }
         let watch = Watch::on(&cores);
         std::thread::sleep(Duration::from_millis(100));
-        let found = watch.end(None);
+        let found = watch.end();
         end.store(true, Ordering::Relaxed);
         assert_eq!(found.len(), cores.len());
         assert!(
             found
                 .iter()
-                .all(|piece| piece.is_some_and(|ns| ns > 100.0 && ns < 1e6)),
+                .flatten()
+                .filter_map(Pieces::mean)
+                .all(|ns| ns > 100.0 && ns < 1e6),
             "{found:?}"
         );
     });
@@ -59,20 +121,22 @@ fn a_core_that_works_is_watched() {
 fn a_core_is_held_against_its_own_calmest_trial_with_as_many_at_work() {
     let mut shortest = Shortest::new();
     let (first, second) = (CoreId(0), CoreId(1));
-    let mut slowed =
-        |cores: &[CoreId], pieces: &[Option<f64>]| is_slowed(&mut shortest, cores, pieces);
-    assert!(!slowed(&[first], &[Some(2000.0)]));
-    assert!(!slowed(&[first], &[Some(1000.0)]), "the calmest until now");
-    assert!(slowed(&[first], &[Some(1200.0)]));
-    assert!(
-        !slowed(&[first], &[Some(1100.0)]),
-        "within the clock's ways"
-    );
-    assert!(!slowed(&[second], &[Some(1200.0)]), "another core");
+    let mut slowed = |cores: &[CoreId], took: &[Option<u64>]| {
+        let pieces = took
+            .iter()
+            .map(|took| took.map(|took| every_millisecond([took; 9])));
+        let pieces: Vec<Option<Pieces>> = pieces.collect();
+        calm(&mut shortest, cores, &pieces, &Counting::default()).slowed
+    };
+    assert!(!slowed(&[first], &[Some(2000)]));
+    assert!(!slowed(&[first], &[Some(1000)]), "the calmest until now");
+    assert!(slowed(&[first], &[Some(1200)]));
+    assert!(!slowed(&[first], &[Some(1100)]), "within the clock's ways");
+    assert!(!slowed(&[second], &[Some(1200)]), "another core");
     let both = [first, second];
-    assert!(!slowed(&both, &[Some(1500.0), Some(1500.0)]));
-    assert!(slowed(&both, &[Some(1500.0), Some(1900.0)]));
-    assert!(!slowed(&both, &[Some(1500.0), None]), "nobody looked");
+    assert!(!slowed(&both, &[Some(1500), Some(1500)]));
+    assert!(slowed(&both, &[Some(1500), Some(1900)]));
+    assert!(!slowed(&both, &[Some(1500), None]), "nobody looked");
 }
 
 #[test]
@@ -113,7 +177,7 @@ fn a_trial_that_failed_ends_it() {
     let cores = crate::allowed_cores().unwrap();
     assert_eq!(
         calmest
-            .calmly(&cores[..1], || Ok::<_, ()>(7), |_| None)
+            .calmly(&cores[..1], || Ok::<_, ()>(7), |_| Counting::default())
             .map(|of| of.0),
         Ok(7)
     );
@@ -122,6 +186,6 @@ fn a_trial_that_failed_ends_it() {
         trials += 1;
         Err::<(), _>("no cable")
     };
-    let failed = calmest.calmly(&cores[..1], trial, |()| None);
+    let failed = calmest.calmly(&cores[..1], trial, |()| Counting::default());
     assert_eq!((failed, trials), (Err("no cable"), 1));
 }

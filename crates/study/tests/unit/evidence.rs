@@ -47,11 +47,8 @@ fn ratios_are_of_a_round_with_its_disturbances() {
     ];
     for row in table {
         let sample = |place: usize| Measured {
-            sample: Sample {
-                frames_per_second: row[place].0,
-                changes_per_second: 0.0,
-                counted: None,
-            },
+            frames_per_second: row[place].0,
+            changes_per_second: 0.0,
             disturbed: row[place].1,
         };
         let measured: Result<(), ()> = rounds.round_in(0..3, |place| Ok(sample(place)));
@@ -72,12 +69,12 @@ fn attempts(attempts: &[&[(usize, f64, bool)]], mut more: usize) -> Vec<f64> {
         let one = left.next().ok_or(())?;
         assert!(one.iter().map(|&(index, ..)| index).eq(of.iter().copied()));
         let measured = one.iter().map(|&(index, frames_per_second, disturbed)| {
-            let sample = Sample {
+            let measured = Measured {
                 frames_per_second,
                 changes_per_second: 0.0,
-                counted: None,
+                disturbed,
             };
-            (index, Measured { sample, disturbed })
+            (index, measured)
         });
         Ok(measured.collect())
     };
@@ -120,12 +117,11 @@ fn noisy(true_rates: [f64; 3], calm: f64, random: &mut Random) -> Rounds<Measure
             } else {
                 1.0
             };
-            let sample = Sample {
+            Ok(Measured {
                 frames_per_second: true_rates[place] * scatter * slowed,
                 changes_per_second: 0.0,
-                counted: None,
-            };
-            Ok(Measured { sample, disturbed })
+                disturbed,
+            })
         });
         assert_eq!(measured, Ok(()));
     }

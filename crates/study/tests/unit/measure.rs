@@ -13,6 +13,7 @@ use tester::trial::{Counts, Direction, Order, Trial, Validity};
 use tester::veth::lanes::LanesRig;
 
 use super::*;
+use host::counting::Counting;
 
 /// What it passes for.
 const DOUBLE: Kind = Kind::Memory(Some(TableOrganisation::PerCore));
@@ -53,7 +54,7 @@ impl Device for Double {
         Ok(Sample {
             frames_per_second: if deaf { 0.0 } else { rate(case) },
             changes_per_second: case.changes as f64 / 2.0,
-            counted: None,
+            counted: Counting::default(),
         })
     }
 

@@ -6,7 +6,7 @@ use super::*;
 fn what_a_trial_gives_is_given_on() {
     let mut observer = Observer::default();
     let cores = host::allowed_cores().unwrap();
-    let (given, seen) = observer.watch(&cores[..1], || 7, |_| None);
+    let (given, seen) = observer.watch(&cores[..1], || 7, |_| Counting::default());
     assert_eq!(given, 7);
-    assert!(seen.seconds >= 0.0 && !seen.slowed, "{seen:?}");
+    assert!(seen.seconds >= 0.0 && !seen.calm.slowed, "{seen:?}");
 }

@@ -1,6 +1,6 @@
 //! A study made of plain values, for tests.
 
-use dut::case::{Case, FRAME_SIZES, SMALLEST, Sample};
+use dut::case::{Case, FRAME_SIZES, SMALLEST};
 use dut::kind::{Kind, Table};
 use fib::TableOrganisation;
 use figures::Rounds;
@@ -28,13 +28,9 @@ pub(crate) fn rounds<const N: usize>(rates: [[f64; N]; 2]) -> Rounds<Measured> {
 
 /// A rate that nobody disturbed, with 900 route changes a second.
 pub(crate) fn calm(frames_per_second: f64) -> Measured {
-    let sample = Sample {
+    Measured {
         frames_per_second,
         changes_per_second: 900.0,
-        counted: None,
-    };
-    Measured {
-        sample,
         disturbed: false,
     }
 }

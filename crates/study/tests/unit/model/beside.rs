@@ -3,6 +3,7 @@ use std::thread;
 use dut::case::Sample;
 use dut::device::Abilities;
 use host::CoreId;
+use host::counting::Counting;
 use host::pressure::Caches;
 
 use super::*;
@@ -26,7 +27,7 @@ impl Device for Listed {
         Ok(Sample {
             frames_per_second: self.0.remove(0),
             changes_per_second: 0.0,
-            counted: None,
+            counted: Counting::default(),
         })
     }
 }

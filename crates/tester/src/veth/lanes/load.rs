@@ -7,14 +7,14 @@
 //! is on the way at any time ([`Pace::Window`]); a generator that has to wait sleeps, for the core
 //! is the workers' too. Whether frames were lost all the same is counted, and where.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use fastpath::generate::{Destinations, Frames, Generator};
-use host::clock::{Span, now_ns};
+use host::counting::Counting;
 use host::{CoreId, Pinned};
 
 use super::ledger::Reading;
@@ -33,8 +33,12 @@ const PATIENCE: Duration = Duration::from_micros(500);
 const PATIENCE_MAX: Duration = Duration::from_millis(500);
 /// Shortest counting.
 const LENGTH_MIN: Duration = Duration::from_millis(20);
-/// Frames of one call where a call is the brake: some milliseconds.
-const CALL: u32 = 1 << 14;
+/// Frames of the first call where a call is the brake, and the most and the least of any other.
+const CALL: u32 = 1 << 12;
+const CALLS: RangeInclusive<u32> = 1 << 10..=1 << 14;
+/// How long such a call shall take: nobody ends it, so a trial goes on for that long after counting.
+/// What a call costs by itself is less than a hundredth of it.
+const CALL_TIME: Duration = Duration::from_millis(5);
 /// Frames of one call where a window is.
 const PART: u32 = 256;
 /// Sleep of a generator whose window is full.
@@ -65,8 +69,8 @@ pub struct Carried {
     /// Frames that arrived a second while they were counted, all cores together; 0 when none
     /// arrived at all.
     pub frames_per_second: f64,
-    /// When they were counted; `None` when none arrived.
-    pub counted: Option<Span>,
+    /// They as they were counted; nothing when none arrived.
+    pub counted: Counting,
     /// All frames, those before and after the counting too. The sums close, or the trial is
     /// invalid.
     pub counts: Counts,
@@ -223,9 +227,12 @@ impl Brake<'_> {
     fn drive(&self, generator: &mut Generator) -> Result<u64> {
         let mut sent = 0;
         let (mut last, mut since) = (0, Instant::now());
+        let mut call = CALL;
         while !self.stopped() {
             let Some(window) = self.window else {
-                sent += u64::from(generator.send(CALL)?);
+                let begun = Instant::now();
+                sent += u64::from(generator.send(call)?);
+                call = next_call(call, begun.elapsed());
                 continue;
             };
             let arrived = self.lanes.arrived()? - self.base;
@@ -247,6 +254,13 @@ impl Brake<'_> {
         }
         Ok(sent)
     }
+}
+
+/// How many frames the next call sends, when one of so many took so long.
+fn next_call(frames: u32, took: Duration) -> u32 {
+    let each = took.as_secs_f64() / f64::from(frames);
+    let wanted = (CALL_TIME.as_secs_f64() / each.max(1e-9)) as u32;
+    wanted.clamp(*CALLS.start(), *CALLS.end())
 }
 
 fn run(
@@ -293,7 +307,7 @@ fn run(
         let sent: Result<u64> = threads.into_iter().map(join).sum();
         (counted, sent)
     });
-    let (counted, sent) = (counted?, sent?);
+    let (mut counted, sent) = (counted?, sent?);
     let disturbance = watch.end();
     let quiet = match pace {
         Pace::Call => QUIET_AFTER_CALL,
@@ -302,6 +316,9 @@ fn run(
     let arrived = settle(lanes, base + sent, quiet)? - base;
     let after = Reading::now(lanes)?;
     let received = arrived.min(sent);
+    if received == 0 {
+        counted = Counting::default();
+    }
     let counts = Counts {
         intended: sent,
         sent,
@@ -312,11 +329,8 @@ fn run(
         ..Counts::default()
     };
     Ok(Carried {
-        frames_per_second: match counted {
-            Some((rate, _)) if received > 0 => rate,
-            _ => 0.0,
-        },
-        counted: counted.map(|(_, span)| span),
+        frames_per_second: counted.per_second(),
+        counted,
         counts,
         losses: before.losses(&after, counts.lost),
         validity: judge(&counts, None, &disturbance),
@@ -329,8 +343,8 @@ pub(super) fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Frames a second over `length`, counted once they have begun to arrive: on every core when frames
-/// arrive where they were sent (`all`), else anywhere; and when. `None` when none come.
+/// Frames over `length`, counted once they have begun to arrive: on every core when frames arrive
+/// where they were sent (`all`), else anywhere. Nothing when none come.
 fn count(
     lanes: &Lanes,
     cores: &[CoreId],
@@ -338,7 +352,7 @@ fn count(
     all: bool,
     length: Duration,
     given_up: impl Fn() -> bool,
-) -> Result<Option<(f64, Span)>> {
+) -> Result<Counting> {
     let begun = Instant::now();
     loop {
         let now = lanes.arrived_per_core(cores)?;
@@ -352,19 +366,12 @@ fn count(
             break;
         }
         if begun.elapsed() > PATIENCE_MAX || given_up() || host::interrupted() {
-            return Ok(None);
+            return Ok(Counting::default());
         }
         thread::sleep(PATIENCE);
     }
     thread::sleep(WARM_UP);
-    let (first, from_ns) = (lanes.arrived()?, now_ns());
-    thread::sleep(length);
-    let (last, to_ns) = (lanes.arrived()?, now_ns());
-    let seconds = (to_ns - from_ns) as f64 * 1e-9;
-    Ok(Some((
-        (last - first) as f64 / seconds,
-        Span { from_ns, to_ns },
-    )))
+    Counting::of(length, || lanes.arrived())
 }
 
 /// Waits until `all` have arrived, or nothing has for `quiet`; the count then.

@@ -1,0 +1,56 @@
+//! Of `host/src/counting.rs`.
+
+use super::*;
+
+/// Stretches of a millisecond, one behind the other from 0 ns on, with these counts.
+pub(crate) fn counting(counts: impl IntoIterator<Item = u64>) -> Counting {
+    let stretches = (0..).zip(counts).map(|(place, count)| Stretch {
+        span: Span {
+            from_ns: place * 1_000_000,
+            to_ns: (place + 1) * 1_000_000,
+        },
+        count,
+    });
+    Counting(stretches.collect())
+}
+
+#[test]
+fn stretches_follow_each_other_and_their_sums_close() {
+    let mut count = 0;
+    let counting = Counting::of(Duration::from_millis(20), || {
+        count += 5;
+        Ok::<_, ()>(count)
+    });
+    let counting = counting.unwrap();
+    let spans: Vec<Span> = counting.0.iter().map(|one| one.span).collect();
+    assert!(spans.is_sorted_by(|one, next| one.to_ns == next.from_ns));
+    let span = counting.span().unwrap();
+    let seconds = (span.to_ns - span.from_ns) as f64 * 1e-9;
+    assert!(seconds >= 0.019, "{seconds} s");
+    assert!((counting.seconds() - seconds).abs() < 1e-9);
+    let sum: u64 = counting.0.iter().map(|one| one.count).sum();
+    // The first reading is where counting begins; interrupted ones are made again.
+    assert!(sum <= count - 5 && sum >= 5, "{sum} of {count}");
+    assert!((counting.per_second() * seconds - sum as f64).abs() < 1e-3);
+}
+
+#[test]
+fn what_is_left_out_is_neither_counted_nor_timed() {
+    let all = counting([3, 100, 5]);
+    assert!((all.per_second() - 36_000.0).abs() < 1e-6);
+    let some = all.within(|span| span.from_ns != 1_000_000);
+    assert!((some.per_second() - 4_000.0).abs() < 1e-6);
+    assert!((some.seconds() - 0.002).abs() < 1e-12);
+    let none = all.within(|_| false);
+    assert!(none.span().is_none() && none.per_second() == 0.0);
+}
+
+#[test]
+fn an_error_ends_it() {
+    let mut left = 2;
+    let counting = Counting::of(Duration::from_millis(50), || {
+        left -= 1;
+        if left == 0 { Err("gone") } else { Ok(1) }
+    });
+    assert_eq!(counting, Err("gone"));
+}
