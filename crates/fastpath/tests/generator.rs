@@ -194,6 +194,41 @@ fn frames_cross_a_veth_and_are_all_accounted_for() {
     });
 }
 
+#[test]
+fn pieces_of_work_are_timed_as_frames_are_made() {
+    in_namespace(|| {
+        veth("a", "b");
+        let mut sink = Sink::new(Checks::ALL).unwrap();
+        sink.attach("b", Request::Native).unwrap();
+        let index = index_of("a").unwrap();
+        let mut generator = Generator::new(index, &frames_v4()).unwrap();
+        let before = host::clock::now_ns();
+        // More pieces than are kept would take longer than this.
+        for _ in 0..20 {
+            generator.send(5_000).unwrap();
+        }
+        let after = host::clock::now_ns();
+        let looks = generator.looks(before..after);
+        assert!(looks.len() >= 2, "{} in {} ns", looks.len(), after - before);
+        assert!(looks.is_sorted_by(|one, next| one.begun_ns + 100_000 <= next.begun_ns));
+        assert!(
+            looks
+                .iter()
+                .all(|look| look.took_ns > 0 && look.sent % 64 == 0)
+        );
+        let last = looks.last().unwrap();
+        assert!(last.sent <= generator.sent() && last.begun_ns + last.took_ns <= after);
+        assert_eq!(generator.looks(after..u64::MAX).len(), 0);
+
+        let mut paced = Generator::with_timetable(index, &frames_v4()).unwrap();
+        paced.pace(host::clock::now_ns(), 1_000.0, 1_000);
+        while paced.remaining() > 0 {
+            paced.send(5_000).unwrap();
+        }
+        assert_eq!(paced.looks(0..u64::MAX).len(), 0);
+    });
+}
+
 /// The other way: other addresses, the rest the same.
 fn frames_back() -> Frames {
     Frames {

@@ -1,36 +1,45 @@
-//! How fast cores run: the time of a fixed piece of work, every two milliseconds.
+//! How fast cores run: the time of a fixed piece of work, again and again while something is counted.
 //!
 //! What runs on the other hardware thread of a core takes up to half of it. On a virtual machine
 //! that can be a stranger. The kernel counts none of it: nothing was stolen, and every thread ran
 //! all the time. The piece of work shows it, because it asks for as many instructions at once as a
 //! core has units for them.
+//!
+//! Such a stranger comes and goes within a millisecond. So who counts does best to time pieces of work
+//! itself, ten in a millisecond ([`Looks`]). Where it does not, others look every two milliseconds.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::clock::{Span, now_ns};
-use crate::counting::Counting;
+use crate::counting::{Counting, Mark, Timer};
 use crate::lookers::{Look, Lookers};
 use crate::{CoreId, Pinned};
 
-/// Steps of a piece of work: one to three microseconds.
+/// Steps of a piece of work: one to three microseconds; half of them where they are often.
 const STEPS: u32 = 700;
-/// Of the pieces of a core, this share took longest and does not count: an interrupt fell into
-/// them.
-const INTERRUPTED: f64 = 0.1;
+/// From one piece of work to the next of a thread that counts.
+const OFTEN_NS: u64 = 100_000;
+/// Such a thread looks at the clock every so many turns.
+const TURNS: u32 = 8;
 
-/// Pieces of work that take so many times as long as in the calmest trial were slowed down. On a
-/// virtual machine whose neighbour came and went they took 1.00 to 1.07 times as long without it,
-/// and 1.3 to 2.1 times with it.
+/// Of a trial's pieces of work, this share took least: they are as long as they can be short.
+const LEAST: f64 = 0.1;
+/// Pieces of work that take so many times as long as those were slowed down. On a virtual machine
+/// whose neighbour came and went they took 1.00 to 1.07 times as long without it, and 1.3 to 2.1
+/// times with it.
 const SLOWED: f64 = 1.12;
 /// Pieces that lie farther away, ns, say nothing about a stretch of time: five looks were missed.
 const FAR_NS: u64 = 10_000_000;
 /// Of what was counted, this share must be calm, or a trial tells nothing.
-const CALM: f64 = 0.25;
-/// A look between trials: some pieces of work.
-const LOOK: Duration = Duration::from_millis(9);
+const CALM: f64 = 0.05;
 
+/// A look between trials: some thousand pieces of work.
+const LOOK: Duration = Duration::from_millis(9);
+/// There is calm when so many of these are quick on each core.
+const MOSTLY: f64 = 0.4;
 /// Who was calm so recently is calm: neighbours stay for longer.
 const RECENT: Duration = Duration::from_millis(40);
 
@@ -42,15 +51,13 @@ const AGAIN: usize = 8;
 /// Holds the cores of each trial of a run against the calmest one on as many cores.
 #[derive(Debug, Default)]
 pub struct Calmest {
-    /// The least time of a piece of work in a trial, ns, by how many cores were at work, on each.
-    working: Shortest,
-    /// The same between trials, while the cores are kept at work.
-    between: Shortest,
+    shortest: Shortest,
     /// When each core was seen calm last.
     calm: BTreeMap<CoreId, Instant>,
 }
 
-type Shortest = BTreeMap<(usize, CoreId), f64>;
+/// The least time of a piece of work, ns, by who timed it, how many cores were at work, and on which.
+type Shortest = BTreeMap<(Timer, usize, CoreId), f64>;
 
 /// How calm the cores of a trial were.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,33 +72,28 @@ pub struct Calm {
 impl Calmest {
     /// What `run` gives, and how calm the `cores` that are at work for it were. `counted` says of what it
     /// gives what was counted in it: stretches of that in which all cores were calm are what it tells.
-    /// Where nothing was counted, all the time must have been calm.
     pub fn watch<T>(
         &mut self,
         cores: &[CoreId],
         run: impl FnOnce() -> T,
         counted: impl FnOnce(&T) -> Counting,
     ) -> (T, Calm) {
-        let watch = Watch::on(cores);
+        let watch = Lookers::<Pieces>::on(cores);
         let given = run();
-        let calm = calm(&mut self.working, cores, &watch.end(), &counted(&given));
-        self.remember(cores, calm.slowed);
-        (given, calm)
-    }
-
-    fn remember(&mut self, cores: &[CoreId], slowed: bool) {
+        let calm = calm(&mut self.shortest, cores, watch.end(), &counted(&given));
         for &core in cores {
-            if slowed {
+            if calm.slowed {
                 self.calm.remove(&core);
             } else {
                 self.calm.insert(core, Instant::now());
             }
         }
+        (given, calm)
     }
 
-    /// Returns when nobody slows `cores`, on which no trial runs, or at `until`; at once where they were
-    /// calm a moment ago. Cores are kept at work meanwhile: one that has just slept is slow by itself,
-    /// on a virtual machine up to twice as slow.
+    /// Returns when nobody slows `cores` for most of the time, on which no trial runs, or at `until`; at
+    /// once where they were calm a moment ago. Cores are kept at work meanwhile: one that has just slept
+    /// is slow by itself, on a virtual machine up to twice as slow.
     pub fn wait(&mut self, cores: &[CoreId], until: Instant) {
         let is_calm = |core| {
             self.calm
@@ -102,10 +104,10 @@ impl Calmest {
             return;
         }
         while Instant::now() + LOOK < until && !crate::interrupted() {
-            let watch = Watch::on(cores);
-            keep_at_work(cores, LOOK);
-            let pieces = watch.end();
-            if !calm(&mut self.between, cores, &pieces, &Counting::default()).slowed {
+            let pieces = keep_at_work(cores, LOOK);
+            let limits = limits(&mut self.shortest, Timer::Waiting, cores, &pieces, None);
+            let mut all = pieces.iter().flatten().zip(limits);
+            if all.all(|(pieces, most)| pieces.share_within(most) >= MOSTLY) {
                 return;
             }
         }
@@ -140,77 +142,122 @@ impl Calmest {
     }
 }
 
-/// Works on each of `cores` for so long.
-fn keep_at_work(cores: &[CoreId], time: Duration) {
+/// Works on each of `cores` for so long: the pieces of each, where it could be had.
+fn keep_at_work(cores: &[CoreId], time: Duration) -> Vec<Option<Pieces>> {
     let end = Instant::now() + time;
     std::thread::scope(|threads| {
-        for &core in cores {
+        let work_on = |&core: &CoreId| {
             threads.spawn(move || {
                 // Elsewhere it would keep the wrong core at work.
-                let Ok(_pinned) = Pinned::to(core) else {
-                    return;
-                };
+                let _pinned = Pinned::to(core).ok()?;
+                let mut pieces = Pieces::default();
                 while Instant::now() < end {
-                    black_box(work(STEPS));
+                    pieces.time(STEPS);
                 }
-            });
-        }
-        std::thread::sleep(time);
-    });
+                Some(pieces)
+            })
+        };
+        let threads: Vec<_> = cores.iter().map(work_on).collect();
+        let pieces = threads.into_iter().map(|thread| thread.join().ok()?);
+        pieces.collect()
+    })
 }
 
-/// How calm `cores` were by their `pieces` of work, held against the calmest trial until now, this one
-/// included. A core on which nobody looked is taken for calm.
+/// How long a piece of each of `cores` may take on which somebody looked, held against the calmest
+/// trial until now, this one included; of those in `span`, or of all.
+fn limits(
+    shortest: &mut Shortest,
+    timer: Timer,
+    cores: &[CoreId],
+    pieces: &[Option<Pieces>],
+    span: Option<Span>,
+) -> Vec<f64> {
+    let pairs = cores.iter().zip(pieces);
+    let looked = pairs.filter_map(|(&core, pieces)| Some((core, pieces.as_ref()?)));
+    let limit = |(core, pieces): (CoreId, &Pieces)| {
+        let least = pieces.least(span).unwrap_or(f64::INFINITY);
+        let shortest = shortest.entry((timer, cores.len(), core)).or_insert(least);
+        *shortest = shortest.min(least);
+        SLOWED * *shortest
+    };
+    looked.map(limit).collect()
+}
+
+/// How calm `cores` were while something was counted, by the pieces of work that they timed themselves,
+/// else by the `looked`. A core on which nobody looked is taken for calm.
 fn calm(
     shortest: &mut Shortest,
     cores: &[CoreId],
-    pieces: &[Option<Pieces>],
+    looked: Vec<Option<Pieces>>,
     counting: &Counting,
 ) -> Calm {
-    let counted = counting.span();
-    let mut looked: Vec<(&Pieces, f64)> = Vec::new();
-    for (&core, pieces) in cores.iter().zip(pieces) {
-        let Some((pieces, least)) = pieces
-            .as_ref()
-            .and_then(|of| Some((of, of.least(counted)?)))
-        else {
-            continue;
-        };
-        let shortest = shortest.entry((cores.len(), core)).or_insert(least);
-        *shortest = shortest.min(least);
-        looked.push((pieces, SLOWED * *shortest));
-    }
-    if counted.is_none() {
-        let is_slow = |(pieces, most): &(&Pieces, f64)| pieces.mean().is_some_and(|of| of > *most);
+    let Some(span) = counting.span() else {
         return Calm {
-            slowed: looked.iter().any(is_slow),
+            slowed: false,
             per_second: None,
         };
-    }
+    };
+    let (timer, pieces) = match counting.own() {
+        Some((timer, marks)) => (timer, marks.iter().map(|of| Some(of.into())).collect()),
+        None => (Timer::Lookers, looked),
+    };
+    let limits = limits(shortest, timer, cores, &pieces, Some(span));
+    let looked: Vec<(&Pieces, f64)> = pieces.iter().flatten().zip(limits).collect();
     let is_calm = |span| {
         let mut all = looked.iter();
         all.all(|(pieces, most)| pieces.are_calm_around(span, *most))
     };
     let calm = counting.within(is_calm);
-    let tells = calm.seconds() >= CALM * counting.seconds();
+    let tells = calm.share_of(counting) >= CALM;
     Calm {
         slowed: !tells,
         per_second: tells.then(|| calm.per_second()),
     }
 }
 
-/// Watches some cores from its making on, as root; elsewhere it sees nothing.
+/// Times pieces of work on a thread that counts, as it goes on.
 #[derive(Debug)]
-struct Watch(Lookers<Pieces>);
+pub struct Looks {
+    turn: u32,
+    last_ns: u64,
+    marks: Marks,
+}
 
-impl Watch {
-    fn on(cores: &[CoreId]) -> Self {
-        Self(Lookers::on(cores))
+/// What a thread that counts has timed, for others to read.
+pub type Marks = Arc<Mutex<Vec<Mark>>>;
+
+impl Looks {
+    /// Nothing yet; pieces of work become `marks`.
+    pub fn new(marks: Marks) -> Self {
+        Self {
+            turn: 0,
+            last_ns: 0,
+            marks,
+        }
     }
 
-    /// The pieces of work on each core, in their order; `None` where nobody looked.
-    fn end(self) -> Vec<Option<Pieces>> {
-        self.0.end()
+    /// A turn of what counts, which has counted so far: a piece of work is timed, if it is time for one.
+    #[inline]
+    pub fn turn(&mut self, count: u64) {
+        self.turn = self.turn.wrapping_add(1);
+        if self.turn.is_multiple_of(TURNS) {
+            self.look(count);
+        }
+    }
+
+    fn look(&mut self, count: u64) {
+        let now = now_ns();
+        if now - self.last_ns < OFTEN_NS {
+            return;
+        }
+        let (begun_ns, took_ns) = timed(STEPS / 2);
+        self.last_ns = begun_ns;
+        let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        marks.push(Mark {
+            begun_ns,
+            took_ns,
+            count,
+        });
     }
 }
 
@@ -220,26 +267,24 @@ struct Pieces(Vec<(u64, u64)>);
 
 impl Look for Pieces {
     fn look(&mut self, _due_ns: u64, _now_ns: u64) {
-        // The first piece fetches the instructions.
-        black_box(work(STEPS / 10));
-        let begun = now_ns();
-        black_box(work(STEPS));
-        self.0.push((begun, now_ns() - begun));
+        self.time(STEPS);
+    }
+}
+
+impl From<&Vec<Mark>> for Pieces {
+    fn from(marks: &Vec<Mark>) -> Self {
+        let pieces = marks.iter().map(|mark| (mark.begun_ns, mark.took_ns));
+        Self(pieces.collect())
     }
 }
 
 impl Pieces {
-    /// How long pieces take, ns: the mean of those that no interrupt fell into.
-    fn mean(&self) -> Option<f64> {
-        let mut pieces: Vec<u64> = self.0.iter().map(|&(_, took)| took).collect();
-        pieces.sort_unstable();
-        let interrupted = (pieces.len() as f64 * INTERRUPTED).ceil() as usize;
-        pieces.truncate(pieces.len().saturating_sub(interrupted));
-        let all: u64 = pieces.iter().sum();
-        (!pieces.is_empty()).then(|| all as f64 / pieces.len() as f64)
+    /// One more piece of work.
+    fn time(&mut self, steps: u32) {
+        self.0.push(timed(steps));
     }
 
-    /// How long pieces take at their shortest, ns: what a quarter of them stays within, of those in a
+    /// How long pieces take at their shortest, ns: what a tenth of them stays within, of those in a
     /// stretch of time, or of all.
     fn least(&self, within: Option<Span>) -> Option<f64> {
         let is_within = |begun: u64| {
@@ -248,7 +293,14 @@ impl Pieces {
         let of = |&(begun, took): &(u64, u64)| is_within(begun).then_some(took);
         let mut pieces: Vec<u64> = self.0.iter().filter_map(of).collect();
         pieces.sort_unstable();
-        pieces.get(pieces.len() / 4).map(|&took| took as f64)
+        let place = (pieces.len() as f64 * LEAST) as usize;
+        pieces.get(place).map(|&took| took as f64)
+    }
+
+    /// The share of pieces that took at most so long, ns.
+    fn share_within(&self, most: f64) -> f64 {
+        let quick = self.0.iter().filter(|&&(_, took)| took as f64 <= most);
+        quick.count() as f64 / self.0.len().max(1) as f64
     }
 
     /// Whether no piece from the last before a stretch of time to the first behind it took longer than
@@ -256,16 +308,23 @@ impl Pieces {
     fn are_calm_around(&self, span: Span, most: f64) -> bool {
         let first = self.0.partition_point(|&(begun, _)| begun <= span.from_ns);
         let last = self.0.partition_point(|&(begun, _)| begun < span.to_ns);
-        let Some(around) = first
-            .checked_sub(1)
-            .and_then(|first| self.0.get(first..=last))
-        else {
+        let before = first.checked_sub(1);
+        let Some(around) = before.and_then(|first| self.0.get(first..=last)) else {
             return false;
         };
         let is_near = |begun: u64| begun + FAR_NS > span.from_ns && begun < span.to_ns + FAR_NS;
         let mut around = around.iter();
         around.all(|&(begun, took)| is_near(begun) && took as f64 <= most)
     }
+}
+
+/// When a piece of work began and how long it took, ns.
+fn timed(steps: u32) -> (u64, u64) {
+    // The first steps fetch the instructions.
+    black_box(work(STEPS / 10));
+    let begun = now_ns();
+    black_box(work(steps));
+    (begun, now_ns() - begun)
 }
 
 /// Six chains of shifts that do not wait for each other. They differ, so that no compiler makes one

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use fastpath::generate::Destinations;
 use host::CoreId;
+use host::counting::Timer;
 use tester::bench::{Subject, throughput};
 use tester::profile::Profile;
 use tester::result::Entry;
@@ -79,6 +80,15 @@ fn what_is_sent_arrives_whichever_the_brake_is() {
                 assert!(carried.frames_per_second > 0.0, "{what}");
                 assert_eq!(carried.counts.lost, sum(carried.losses), "{what}");
                 assert!(!matches!(carried.validity, Validity::Invalid(_)), "{what}");
+                // Each generator times pieces of work, where its frames are through when its call is.
+                let own = carried.counted.own();
+                let is_own = pace == Pace::Call && carried.counts.lost == 0;
+                assert_eq!(own.is_some(), is_own, "{what}");
+                let Some((timer, marks)) = own else { continue };
+                assert_eq!((timer, marks.len()), (Timer::Program, cores.len()));
+                // Both are of the same stretch of time, but for its ends and the pieces of work.
+                let ratio = carried.counted.per_second() / carried.frames_per_second;
+                assert!((0.5..2.0).contains(&ratio), "{ratio}: {what}");
             }
         }
     }

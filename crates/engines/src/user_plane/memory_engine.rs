@@ -14,9 +14,8 @@
 //! its time from them, and that is part of what is measured. Every tick it applies the changes that
 //! are due by then, so a delayed tick delays changes and loses none.
 
-use std::convert::Infallible;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -29,12 +28,14 @@ use fib::organisation::{
 use fib::quiescence::TooManyReaders;
 use fib::storage::OutOfMemory;
 use fib::{NextHop, NextHopEntry, Prefix};
-use host::counting::Counting;
+use host::clock::now_ns;
+use host::counting::{Counting, Mark, Timer};
+use host::pace::{Looks, Marks};
 use host::pin::PinError;
 use host::{CoreId, Pinned};
 use port::memory::{MemoryPort, Replay};
 use port::pool::Layout;
-use port::{Pool, PortError};
+use port::{Burst, Pool, Port, PortError};
 
 use route_changes::RouteChanges;
 
@@ -336,6 +337,7 @@ impl MemoryEngine {
         O::Reader: 'static,
     {
         let mut workers = Workers::default();
+        let marks: Vec<Marks> = trial.cores.iter().map(|_| Marks::default()).collect();
         for (index, &core) in trial.cores.iter().enumerate() {
             // Its memory is touched first by its core.
             let _pinned = Pinned::to(core)?;
@@ -344,6 +346,7 @@ impl MemoryEngine {
             let mut worker = Worker::new(readers.collect::<Result<_, _>>()?, pool);
             let first = trial.frames.len() / trial.cores.len() * index;
             let port = MemoryPort::new(format!("memory{index}"), Arc::clone(trial.frames), first);
+            let port = Watched::new(port, Arc::clone(&marks[index]));
             let counters = worker.attach(Box::new(port), PORT, settings())?;
             workers.start(worker, core, vec![(PORT, counters)])?;
         }
@@ -358,7 +361,7 @@ impl MemoryEngine {
                         .make(tables, trial.route_changes_per_second, &stop, &changes_made)
                 })
             });
-            let outcome = measure(warm_up, trial, &workers, &changes_made);
+            let outcome = measure(warm_up, trial, &workers, &marks, &changes_made);
             stop.store(true, Ordering::Relaxed);
             if let Some(why) = workers.stop() {
                 return Err(EngineError::Ended(why));
@@ -396,11 +399,49 @@ fn settings() -> PortSettings {
     }
 }
 
+/// A memory port that times a piece of work now and then: it shows whether somebody slows its core.
+#[derive(Debug)]
+struct Watched {
+    port: MemoryPort,
+    looks: Looks,
+    received: u64,
+}
+
+impl Watched {
+    fn new(port: MemoryPort, marks: Marks) -> Self {
+        Self {
+            port,
+            looks: Looks::new(marks),
+            received: 0,
+        }
+    }
+}
+
+impl Port for Watched {
+    fn name(&self) -> &str {
+        self.port.name()
+    }
+
+    #[inline]
+    fn receive(&mut self, pool: &mut Pool, burst: &mut Burst) -> Result<usize, PortError> {
+        self.looks.turn(self.received);
+        let count = self.port.receive(pool, burst)?;
+        self.received += count as u64;
+        Ok(count)
+    }
+
+    #[inline]
+    fn transmit(&mut self, pool: &mut Pool, burst: &mut Burst) -> Result<usize, PortError> {
+        self.port.transmit(pool, burst)
+    }
+}
+
 /// Reads all counters after the warm-up and again at the end.
 fn measure(
     warm_up: Duration,
     trial: &Trial,
     running: &Workers,
+    marks: &[Marks],
     changes: &AtomicU64,
 ) -> Result<Outcome, EngineError> {
     let read = || {
@@ -412,12 +453,9 @@ fn measure(
     };
     wait(warm_up)?;
     let (before, changes_before, begun) = read();
-    let counted = Counting::of(trial.duration, || {
-        let workers = running.counters();
-        Ok::<u64, Infallible>(workers.map(|(_, _, of)| of.read().forwarded).sum())
-    });
-    let counted = counted.unwrap_or_else(|never| match never {});
-    wait(Duration::ZERO)?;
+    let from_ns = now_ns();
+    wait(trial.duration)?;
+    let to_ns = now_ns();
     let (after, changes_after, ended) = read();
     let workers = trial.cores.iter().zip(before.iter().zip(&after));
     let workers = workers
@@ -427,11 +465,18 @@ fn measure(
             elapsed: *ended - *begun,
         })
         .collect();
+    let counted = |marks: &Marks| {
+        let marks = marks.lock().unwrap_or_else(PoisonError::into_inner);
+        let marks = marks.iter().copied();
+        let is_counted = |mark: &Mark| (from_ns..to_ns).contains(&mark.begun_ns);
+        marks.filter(is_counted).collect()
+    };
+    let counted = Counting::by_cores(Timer::Counting, marks.iter().map(counted).collect());
     Ok(Outcome {
         workers,
         route_changes: changes_after - changes_before,
         elapsed: ended - begun,
-        counted,
+        counted: counted.unwrap_or_default(),
     })
 }
 

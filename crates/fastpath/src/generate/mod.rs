@@ -26,6 +26,7 @@
 //! bytes.
 
 mod frames;
+mod looks;
 mod resident;
 mod signature;
 mod timetable;
@@ -38,6 +39,7 @@ use bpf::map::{Map, MappedArray};
 use bpf::program::Program;
 use bpf::sys;
 pub use frames::{DESTINATIONS_MAX, Destinations, Frames, LENGTH_MAX};
+pub use looks::Look;
 use resident::Resident;
 pub use signature::{SIGNATURE_LENGTH, SIGNATURE_MAGIC, Signature};
 use timetable::State;
@@ -55,6 +57,7 @@ pub const BATCH_MAX: u32 = 256;
 pub struct Generator {
     program: Program,
     state: MappedArray<State>,
+    looks: MappedArray<Look>,
     frame: Vec<u8>,
     batch: u32,
     out: Map,
@@ -120,6 +123,7 @@ impl Generator {
             .constant("STREAM", u64::from(frames.stream))
             .constant("STAMP_EVERY", u64::from(frames.stamp_every))
             .constant("WAYS", kinds.len() as u64)
+            .constant("LOOKING", u64::from(!paced))
             .constant("PACED", u64::from(paced))
             .entries("destinations", count as u32)?
             .entries("lengths", frames.lengths.len() as u32)?
@@ -144,6 +148,7 @@ impl Generator {
             resident: OnceLock::new(),
             program,
             state: loaded.map("states")?.mapped()?,
+            looks: loaded.map("looks")?.mapped()?,
             frame: vec![0; usize::from(longest)],
             batch: 64,
             out,

@@ -19,9 +19,11 @@ pub(super) struct State {
     pub(super) until: u64,
     pub(super) now: u64,
     pub(super) allowance: u64,
+    pub(super) looked: u64,
+    pub(super) looks: u64,
 }
 
-// SAFETY: repr(C), 8 + 4 × 4 + 6 × 8 bytes, no hole; integers only.
+// SAFETY: repr(C), 8 + 4 × 4 + 8 × 8 bytes, no hole; integers only.
 unsafe impl Plain for State {}
 
 impl Generator {

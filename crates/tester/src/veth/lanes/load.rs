@@ -13,8 +13,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use fastpath::generate::{Destinations, Frames, Generator};
-use host::counting::Counting;
+use fastpath::generate::{Destinations, Frames, Generator, Look};
+use host::clock::Span;
+use host::counting::{Counting, Mark, Timer};
 use host::{CoreId, Pinned};
 
 use super::ledger::Reading;
@@ -265,7 +266,7 @@ fn next_call(frames: u32, took: Duration) -> u32 {
 
 fn run(
     lanes: &Lanes,
-    generators: Vec<&mut Generator>,
+    mut generators: Vec<&mut Generator>,
     range: Range<usize>,
     pace: Pace,
     length: Duration,
@@ -297,7 +298,12 @@ fn run(
                 brake.drive(generator)
             })
         };
-        let threads: Vec<_> = generators.into_iter().zip(cores).map(drive).collect();
+        let threads: Vec<_> = generators
+            .iter_mut()
+            .map(|one| &mut **one)
+            .zip(cores)
+            .map(drive)
+            .collect();
         start.wait();
         let all = pace == Pace::Call;
         let counted = count(lanes, cores, &arrived_before, all, length, || {
@@ -316,8 +322,19 @@ fn run(
     let arrived = settle(lanes, base + sent, quiet)? - base;
     let after = Reading::now(lanes)?;
     let received = arrived.min(sent);
+    let frames_per_second = counted.per_second();
     if received == 0 {
         counted = Counting::default();
+    }
+    // Where frames are through when the call that sends them returns, each generator's own are counted
+    // on its core.
+    if let Some(span) = counted.span()
+        && pace == Pace::Call
+        && received == sent
+    {
+        let marks = generators.iter().map(|generator| marks(generator, span));
+        let own = Counting::by_cores(Timer::Program, marks.collect());
+        counted = own.unwrap_or(counted);
     }
     let counts = Counts {
         intended: sent,
@@ -329,12 +346,23 @@ fn run(
         ..Counts::default()
     };
     Ok(Carried {
-        frames_per_second: counted.per_second(),
+        frames_per_second: if received > 0 { frames_per_second } else { 0.0 },
         counted,
         counts,
         losses: before.losses(&after, counts.lost),
         validity: judge(&counts, None, &disturbance),
     })
+}
+
+/// The pieces of work that a generator timed.
+fn marks(generator: &Generator, span: Span) -> Vec<Mark> {
+    let looks = generator.looks(span.from_ns..span.to_ns).into_iter();
+    let mark = |look: Look| Mark {
+        begun_ns: look.begun_ns,
+        took_ns: look.took_ns,
+        count: look.sent,
+    };
+    looks.map(mark).collect()
 }
 
 pub(super) fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
