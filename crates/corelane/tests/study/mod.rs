@@ -146,11 +146,19 @@ fn a_small_study_prints_and_writes_the_same_figures() {
         "Table 3.",
         "Table 4.",
         "What the lock costs: 64-byte frames",
-        "Throughput against frame size",
         "prefers-color-scheme",
     ] {
         assert!(page.contains(part), "{part}");
     }
+    // A plot shows what could be told, so on a busy machine there may be none.
+    let is_plotted = |row: &Value| {
+        let table = row["table"].as_str();
+        let for_the_lock = ["one-by-one", "locked-per-core"].map(Some).contains(&table);
+        row["weak"].is_null() && row["route_changes_per_second"] == 0 && !for_the_lock
+    };
+    let has_plot = rows.iter().any(is_plotted);
+    let shown = page.contains("Throughput against frame size");
+    assert_eq!(shown, has_plot, "{study}");
     crate::page::is_for_everybody(&place.path("report.html"));
 
     let again = place.run(&[
@@ -175,7 +183,8 @@ fn a_small_study_prints_and_writes_the_same_figures() {
     assert!(answer.lines().count() <= 25, "{answer}");
     let markdown = std::fs::read_to_string(place.path("tables.md")).unwrap();
     assert!(markdown.contains("**Table 1. One core, frames/s**"));
-    assert!(place.path("again.html").exists() && place.path("plots/plot-1.svg").exists());
+    assert!(place.path("again.html").exists());
+    assert!(!has_plot || place.path("plots/plot-1.svg").exists());
     // What was measured before is no result again.
     let unchanged = std::fs::read_to_string(place.path("study-results.jsonl")).unwrap();
     assert_eq!(unchanged, lines);
