@@ -62,7 +62,7 @@ fn a_static_mutex_is_blamed_by_its_name() {
                 busy(Duration::from_micros(200));
             });
             // Two that take turns never use more than a core: a test beside this one had the other.
-            is_alone = process_time() - before < begun.elapsed().mul_f64(1.25);
+            is_alone = process_time().saturating_sub(before) < begun.elapsed().mul_f64(1.25);
         });
         let found = verdict(&trace, &analysis);
         // Threads without a core wait for that, whatever they hold.
