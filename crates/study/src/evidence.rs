@@ -24,7 +24,7 @@ const UNTOLD: f64 = 0.001;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Measured {
     /// Frames forwarded a second, over all workers, while nobody slowed their cores; where somebody
-    /// did for most of the time, all the time.
+    /// did for nearly all of it, all the time.
     pub(crate) frames_per_second: f64,
     /// Route changes a second that were really made.
     pub(crate) changes_per_second: f64,
