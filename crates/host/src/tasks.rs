@@ -1,7 +1,8 @@
 //! Tasks of the machine: who started them, which cores they may use.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::{fs, io};
 
 use crate::cores::{self, allowed_to, write_list};
@@ -118,6 +119,22 @@ fn processes(wanted: impl Fn(&Path) -> bool) -> BTreeSet<u32> {
 /// Processes, also the kernel's, whose name begins with `prefix`.
 pub(crate) fn named(prefix: &str) -> BTreeSet<u32> {
     processes(|directory| files::text(directory.join("comm")).starts_with(prefix))
+}
+
+/// The threads of this process that may run on a core alone.
+pub fn own_on(core: CoreId) -> Vec<u32> {
+    let mut own = threads(std::process::id()).unwrap_or_default();
+    own.retain(|&thread| allowed_to(thread).is_ok_and(|cores| cores == [core]));
+    own
+}
+
+/// The kernel's thread that takes over softirqs on a core when there are many. It stays the same, so it
+/// is looked for once.
+pub fn softirqs(core: CoreId) -> Option<u32> {
+    static FOUND: Mutex<BTreeMap<CoreId, Option<u32>>> = Mutex::new(BTreeMap::new());
+    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    let look = || named(&format!("ksoftirqd/{core}\n")).first().copied();
+    *found.entry(core).or_insert_with(look)
 }
 
 /// Whether a program runs, by its name (of which the kernel keeps 15 bytes).

@@ -5,13 +5,18 @@
 //! whether the threads that take part had to *wait*, ready to run, for their core. The kernel
 //! counts that for every thread.
 //!
+//! What the kernel does for packets is the device at work. It is not waited for at the end of an
+//! interrupt, so it does not count in the thread that takes over from there (`ksoftirqd`) either. Nor
+//! do the workers of a device that has threads of its own on the tester's core.
+//!
 //! What the hypervisor takes, the kernel counts in ticks of 10 ms: a tick in a short trial says
 //! that something was taken around it, not how much. So the clock of each core that the trial needs
 //! is looked at too ([`gaps`]).
 
 use host::CoreId;
 use host::lookers::Lookers;
-use host::noise::{NOISY_STEAL, Noise, Reading, waited_ns};
+use host::noise::{NOISY_STEAL, Noise, Reading, ran_ns, waited_ns};
+use host::tasks;
 
 use crate::gaps::{self, Looker};
 
@@ -112,6 +117,7 @@ pub(crate) struct Watch {
     cores: Vec<(CoreId, Reading)>,
     lookers: Option<Lookers<Looker>>,
     threads: Vec<(u32, u64)>,
+    device: Device,
     begun_ns: u64,
 }
 
@@ -130,6 +136,7 @@ impl Watch {
                 .chain([&own])
                 .map(|&thread| (thread, waited_ns(thread)))
                 .collect(),
+            device: Device::on(cores),
             begun_ns: host::clock::now_ns(),
         }
     }
@@ -141,6 +148,14 @@ impl Watch {
             lookers: Some(Lookers::on(&cores)),
             ..self
         }
+    }
+
+    /// Takes what `threads` run on the watched core, which must be one, for the device's work.
+    pub(crate) fn with_workers(mut self, threads: &[u32]) -> Self {
+        if let [core] = &mut self.device.0[..] {
+            core.extend(threads.iter().map(|&thread| (thread, ran_ns(thread))));
+        }
+        self
     }
 
     /// What has happened since.
@@ -157,15 +172,38 @@ impl Watch {
             .map(|&(thread, before)| waited_ns(thread).saturating_sub(before))
             .max()
             .unwrap_or(0);
+        let device_ns = self.device.ran_ns();
         let looked = self.lookers.map(gaps::end).unwrap_or_default();
+        // Our own lookers are nobody else, nor is the device.
+        let ours = looked.ran.as_nanos() as u64 + device_ns;
         Disturbance {
             steal: noise.iter().map(|noise| noise.steal).fold(0.0, f64::max),
             away: looked.away_ns as f64 / passed as f64,
-            // Our own lookers are nobody else.
-            waited: longest.saturating_sub(looked.ran.as_nanos() as u64) as f64 / passed as f64,
+            waited: longest.saturating_sub(ours) as f64 / passed as f64,
             // Of the whole process, whichever core was read first.
             involuntary_switches: noise.first().map_or(0, |noise| noise.involuntary_switches),
         }
+    }
+}
+
+/// Of each core the threads that are the device, the kernel's for softirqs first, and how long each had
+/// run before.
+#[derive(Debug)]
+struct Device(Vec<Vec<(u32, u64)>>);
+
+impl Device {
+    fn on(cores: &[CoreId]) -> Self {
+        let softirqs = |core: &CoreId| tasks::softirqs(*core).into_iter();
+        let one = |core| softirqs(core).map(|thread| (thread, ran_ns(thread)));
+        Self(cores.iter().map(|core| one(core).collect()).collect())
+    }
+
+    /// How long they have run since: those of the core where it was least, for nobody knows on which a
+    /// thread waited.
+    fn ran_ns(&self) -> u64 {
+        let ran = |&(thread, before): &(u32, u64)| ran_ns(thread).saturating_sub(before);
+        let all = self.0.iter().map(|core| core.iter().map(ran).sum());
+        all.min().unwrap_or(0)
     }
 }
 

@@ -2,6 +2,21 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use super::*;
+
+#[test]
+fn each_core_has_its_thread_for_softirqs() {
+    let found: Vec<_> = crate::allowed_cores()
+        .unwrap()
+        .into_iter()
+        .map(softirqs)
+        .collect();
+    if found.iter().all(Option::is_none) {
+        needs::skipped!("a container hides the kernel's threads");
+        return;
+    }
+    let different: BTreeSet<_> = found.iter().flatten().collect();
+    assert_eq!(different.len(), found.len(), "{found:?}");
+}
 use crate::favour::{Rank, rank};
 
 #[test]

@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use fastpath::generate::Generator;
 use host::clock::now_ns;
+use host::tasks;
 use host::{CoreId, Favoured, Pinned};
 
 use super::load::{Load, QUIET, join, settle};
@@ -35,7 +36,10 @@ use crate::trial::{Counts, Direction, Order, Trial, Waits, judge};
 use crate::veth::timetable::{Timetable, hand_over};
 
 /// From the moment when all generators are ready to the first frame, ns.
-const LEAD_NS: u64 = 100_000;
+const LEAD_NS: u64 = 400_000;
+/// Who else runs on their cores is looked at from so long before it, ns: until then it may be who made
+/// them ready.
+const WATCH_NS: u64 = 50_000;
 /// How long one call keeps the timetable, ns: a look at what is owed comes this often.
 const SLICE_NS: u64 = 5_000_000;
 /// Frames that the kernel handles together, as in the closed loop.
@@ -125,17 +129,24 @@ impl<'a> LanesRig<'a> {
         let before = self.lanes.sink.frames_per_cpu()?;
         let ready = Barrier::new(cores.len());
         let start = OnceLock::new();
+        // Those of a device with threads of its own: no others of this process are bound to a core.
+        let workers = |core| match self.pace {
+            Pace::Call => Vec::new(),
+            Pace::Window(_) => tasks::own_on(core),
+        };
         let offers = thread::scope(|scope| {
             let offer = |((generator, &core), place): ((_, &CoreId), u64)| {
                 let (ready, start) = (&ready, &start);
                 let share = share(segment, place, cores.len() as u64, senders);
+                let workers = workers(core);
                 scope.spawn(move || {
                     let pinned = Pinned::to(core);
                     let _favoured = Favoured::now();
                     ready.wait();
                     let _pinned = pinned.map_err(RigError::from)?;
-                    let watch = Watch::new(&[core], &[]);
                     let start = *start.get_or_init(|| now_ns() + LEAD_NS);
+                    wait_until(start - WATCH_NS, host::interrupted);
+                    let watch = Watch::new(&[core], &[]).with_workers(&workers);
                     let offer = if in_calls {
                         Offer::by_calls(generator, share, start)
                     } else {
