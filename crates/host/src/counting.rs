@@ -8,6 +8,8 @@ use crate::clock::{Span, now_ns};
 
 /// From one reading to the next.
 const STRETCH: Duration = Duration::from_millis(2);
+/// Who counts looks ten times as often. Where it did not for so long, another had its core, ns.
+const AWAY_NS: u64 = 1_000_000;
 /// Who reads was interrupted where a reading takes longer: nobody knows of which moment it is.
 const READING: Duration = Duration::from_micros(100);
 /// How often it is read again then.
@@ -130,6 +132,18 @@ impl Counting {
         let pairs = self.parts.iter().zip(&all.parts);
         let shares = pairs.map(|(part, all)| seconds(part) / seconds(all));
         shares.reduce(f64::min).unwrap_or(0.0)
+    }
+
+    /// How much of the time another had a core that counts for itself: of the core with the most. 0 where
+    /// cores do not count for themselves.
+    pub fn missed(&self) -> f64 {
+        let parts = self.parts.iter().filter(|_| self.own.is_some());
+        let shares = parts.map(|part| {
+            let away = part.iter().copied();
+            let away = away.filter(|one| one.span.to_ns - one.span.from_ns >= AWAY_NS);
+            seconds(&away.collect::<Vec<_>>()) / seconds(part)
+        });
+        shares.fold(0.0, f64::max)
     }
 
     /// The count over the time, all cores together; 0 where nothing was counted.

@@ -67,6 +67,8 @@ pub struct Calm {
     /// What was counted a second while none of them was; `None` where slowed, and where nothing was
     /// counted.
     pub per_second: Option<f64>,
+    /// How much of the time another had the core that missed most ([`Counting::missed`]).
+    pub missed: f64,
 }
 
 impl Calmest {
@@ -195,6 +197,7 @@ fn calm(
         return Calm {
             slowed: false,
             per_second: None,
+            missed: 0.0,
         };
     };
     let (timer, pieces) = match counting.own() {
@@ -212,6 +215,7 @@ fn calm(
     Calm {
         slowed: !tells,
         per_second: tells.then(|| calm.per_second()),
+        missed: counting.missed(),
     }
 }
 

@@ -7,18 +7,17 @@ use std::time::{Duration, Instant};
 use dut::case::Case;
 use dut::kind::Kind;
 use figures::{Estimate, Interval, Rounds};
-use host::Noise;
 use host::noise::NOISY_STEAL;
 use router::engine::EngineKind;
 
-/// Of its cores' time, what measures misses at most this share. On a silent machine it missed 0 to
-/// 0.05 in the median, beside a program that computes on each core 0.46 and more. How often a thread
-/// is taken off its core says nothing: 91 times a second there, 138 times here.
+use crate::observer::Seen;
+
+/// Of a core's time while it is counted, what counts misses at most this share: beside a program that
+/// computes it misses half. How often a thread is taken off its core says nothing: 91 times a second on
+/// a silent machine, 138 times beside such a program.
 const MOST_MISSED: f64 = 0.3;
 /// How often what was disturbed is measured again.
 const AGAIN: usize = 6;
-/// Less is within what the readings take themselves, s.
-const UNTOLD: f64 = 0.001;
 
 /// What a case gave in a round, and whether others had its cores.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,11 +30,10 @@ pub(crate) struct Measured {
     pub(crate) disturbed: bool,
 }
 
-/// Whether what happened to the cores of `case` in `seconds` disturbed it.
-pub(crate) fn is_disturbed(case: &Case, noise: &Noise, seconds: f64) -> bool {
-    let due = seconds * case.workers as f64;
-    let missed_much = due - noise.ran_seconds > UNTOLD.max(MOST_MISSED * due);
-    noise.steal > NOISY_STEAL || (has_cores_to_itself(case) && missed_much)
+/// Whether what happened to the cores of `case` disturbed it.
+pub(crate) fn is_disturbed(case: &Case, seen: &Seen) -> bool {
+    let missed_much = seen.calm.missed > MOST_MISSED;
+    seen.calm.slowed || seen.noise.steal > NOISY_STEAL || (has_cores_to_itself(case) && missed_much)
 }
 
 /// Whether it has as many threads as cores, which all work all the time.

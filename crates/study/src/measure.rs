@@ -30,8 +30,11 @@ use crate::speed_up::{SpeedUp, is_one_of};
 use crate::transfers::plan::{self, Extent, Pace};
 use crate::{model, no_loss, pictures, transfers};
 
-/// Fewer rounds of the smallest frames would make no interval.
-const ROUNDS_MIN: usize = 5;
+/// Fewer rounds make no interval: of five, the lowest and the highest hold the median in 94 of 100 cases.
+pub(crate) const ROUNDS_MIN: usize = 5;
+/// All cores forward for so long before what is compared is measured, and nobody counts: else who comes
+/// first finds caches full of another engine's tables.
+const WARM_UP: Duration = Duration::from_millis(60);
 
 /// Runs the whole study.
 ///
@@ -272,6 +275,7 @@ impl Round<'_> {
             let (begun, left) = (Instant::now(), planned.saturating_sub(self.spent));
             let calm = self.plan.is_calm(&group);
             let until = if calm { begun + left } else { begun };
+            self.warm_up(&group)?;
             let measured = evidence::calmer(
                 &group,
                 |group| self.attempt(round, group, until),
@@ -281,6 +285,21 @@ impl Round<'_> {
             all.extend(measured);
         }
         Ok(all)
+    }
+
+    /// Fills the caches with what the cases of a group need.
+    fn warm_up(&mut self, group: &[usize]) -> Result<(), Error> {
+        let cases = group.iter().map(|&index| &self.plan.cases[index]);
+        let unchanged = cases.filter(|case| case.changes == 0);
+        let Some(case) = unchanged.max_by_key(|case| case.workers) else {
+            return Ok(());
+        };
+        host::cleanup::check()?;
+        let warmed = engine_of(self.engines, case)?.measure(case, WARM_UP);
+        host::cleanup::check()?;
+        warmed
+            .map(|_| ())
+            .map_err(|error| Error::from(format!("{case}: {error}")))
     }
 
     fn attempt(

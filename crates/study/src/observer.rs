@@ -16,8 +16,6 @@ use crate::evidence::{self, Measured};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     pub(crate) noise: Noise,
-    /// How long it took.
-    pub(crate) seconds: f64,
     /// How calm its cores were.
     pub(crate) calm: Calm,
 }
@@ -35,10 +33,9 @@ impl Observer {
         run: impl FnOnce() -> T,
         counted: impl FnOnce(&T) -> Counting,
     ) -> (T, Seen) {
-        let (before, begun) = (Reading::now(cores), Instant::now());
+        let before = Reading::now(cores);
         let (given, calm) = self.0.watch(cores, run, counted);
         let seen = Seen {
-            seconds: begun.elapsed().as_secs_f64(),
             noise: before.until(&Reading::now(cores)),
             calm,
         };
@@ -70,7 +67,7 @@ impl Observer {
         Ok(Measured {
             frames_per_second: seen.calm.per_second.unwrap_or(sample.frames_per_second),
             changes_per_second: sample.changes_per_second,
-            disturbed: seen.calm.slowed || evidence::is_disturbed(case, &seen.noise, seen.seconds),
+            disturbed: evidence::is_disturbed(case, &seen),
         })
     }
 }

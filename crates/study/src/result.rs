@@ -13,6 +13,7 @@ use tester::profile::Profile;
 use crate::against_kernel::AgainstKernel;
 use crate::bare::WithoutDevice;
 use crate::lock_price::LockPrice;
+use crate::measure::ROUNDS_MIN;
 use crate::model::Model;
 use crate::no_loss::Search;
 use crate::route_changes::RouteChanges;
@@ -158,7 +159,9 @@ impl Study {
     pub(crate) fn speed_up_with_interval(&self, row: &Row) -> Option<(f64, Option<[f64; 2]>)> {
         if let Some(up) = self.speed_ups.iter().find(|up| row.is_quiet(&up.key)) {
             let told = up.weak.is_none();
-            return told.then_some((up.times, Some([up.low, up.high])));
+            // The lowest and the highest of fewer hold the median too seldom.
+            let interval = (up.rounds >= ROUNDS_MIN).then_some([up.low, up.high]);
+            return told.then_some((up.times, interval));
         }
         let (key, changes) = (&row.key, row.route_changes_per_second);
         let one = self.row(&key.engine, key.table, 1, key.frame_bytes, changes)?;

@@ -59,6 +59,26 @@ fn an_error_ends_it() {
 }
 
 #[test]
+fn what_another_had_a_core_for_is_missed_by_who_counts_there() {
+    let mark = |begun_ms: u64| Mark {
+        begun_ns: begun_ms * 1_000_000,
+        took_ns: 0,
+        count: begun_ms,
+    };
+    // One core does without for 0 of 2 ms, the other for 3 of 4.
+    let every = |begun_ms: u64| Mark {
+        begun_ns: begun_ms * 100_000,
+        ..mark(0)
+    };
+    let (calm, beside) = ((0..=20).map(every).collect(), [0, 3].map(mark).to_vec());
+    let beside: Vec<Mark> = beside.into_iter().chain((31..=40).map(every)).collect();
+    let both = Counting::by_cores(Timer::Program, vec![calm, beside]).unwrap();
+    assert!((both.missed() - 0.75).abs() < 1e-9, "{}", both.missed());
+    // Stretches between the readings of another thread say nothing of that.
+    assert!(counting([1, 2, 3]).missed() == 0.0);
+}
+
+#[test]
 fn cores_that_count_for_themselves_have_their_own_time() {
     let mark = |begun_ns: u64, count| Mark {
         begun_ns: begun_ns * 1_000,

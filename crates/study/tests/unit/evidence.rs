@@ -2,6 +2,8 @@
 
 use fib::TableOrganisation;
 use figures::Random;
+use host::Noise;
+use host::pace::Calm;
 
 use super::*;
 
@@ -19,21 +21,27 @@ const MEMORY: Kind = Kind::Memory(Some(TableOrganisation::Shared));
 
 #[test]
 fn steal_disturbs_and_so_does_who_has_the_cores_where_threads_of_ours_work_all_the_time() {
-    let noise = |steal, ran_seconds| Noise {
-        steal,
-        ran_seconds,
-        // So many on a silent machine, and beside another program.
-        involuntary_switches: 30,
-        ..Noise::default()
+    let seen = |steal, missed, slowed| Seen {
+        noise: Noise {
+            steal,
+            // So many on a silent machine, and beside another program.
+            involuntary_switches: 30,
+            ..Noise::default()
+        },
+        calm: Calm {
+            slowed,
+            per_second: None,
+            missed,
+        },
     };
-    let disturbed = |kind, changes, noise| is_disturbed(&case(kind, changes), &noise, 0.1);
-    // Two workers in 0.1 s.
-    assert!(disturbed(MEMORY, 1_000, noise(0.05, 0.2)));
-    assert!(disturbed(MEMORY, 0, noise(0.0, 0.107)));
-    assert!(!disturbed(MEMORY, 0, noise(0.0005, 0.19)));
-    assert!(!disturbed(MEMORY, 1_000, noise(0.0, 0.1)));
+    let disturbed = |kind, changes, seen| is_disturbed(&case(kind, changes), &seen);
+    assert!(disturbed(MEMORY, 1_000, seen(0.05, 0.0, false)));
+    assert!(disturbed(MEMORY, 1_000, seen(0.0, 0.0, true)));
+    assert!(disturbed(MEMORY, 0, seen(0.0, 0.47, false)));
+    assert!(!disturbed(MEMORY, 0, seen(0.0005, 0.05, false)));
+    assert!(!disturbed(MEMORY, 1_000, seen(0.0, 0.5, false)));
     let packet = Kind::Router(EngineKind::AfPacket);
-    assert!(!disturbed(packet, 0, noise(0.0, 0.1)));
+    assert!(!disturbed(packet, 0, seen(0.0, 0.5, false)));
 }
 
 /// What was disturbed on either side disturbs the ratio.

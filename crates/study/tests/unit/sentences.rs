@@ -54,6 +54,9 @@ fn a_speed_up_has_the_interval_of_its_rounds() {
          core: 1.97×."
     ));
     assert!(unlocked(&study).contains("1.97× (1.95 to 2.01) with the shipped table"));
+    // The lowest and the highest of four rounds are none.
+    study.speed_ups.last_mut().unwrap().rounds = 4;
+    assert!(evidence(&study)[0].contains("makes it 1.97× with the shipped table"));
 }
 
 #[test]
