@@ -21,7 +21,7 @@ use crate::choice::Choice;
 use crate::evidence::{self, Measured};
 use crate::lock_price::LockPrice;
 use crate::no_loss::{Search, Searches};
-use crate::observer::Observer;
+use crate::observer::{self, Observer};
 use crate::plan::{Effort, Plan, RESERVE, SEARCH_SHARE, TRANSFER_SHARE};
 use crate::result::{Method, SCHEMA, Study};
 use crate::route_changes::RouteChanges;
@@ -32,9 +32,6 @@ use crate::{model, no_loss, pictures, transfers};
 
 /// Fewer rounds make no interval: of five, the lowest and the highest hold the median in 94 of 100 cases.
 pub(crate) const ROUNDS_MIN: usize = 5;
-/// All cores forward for so long before what is compared is measured, and nobody counts: else who comes
-/// first finds caches full of another engine's tables.
-const WARM_UP: Duration = Duration::from_millis(60);
 
 /// Runs the whole study.
 ///
@@ -294,12 +291,7 @@ impl Round<'_> {
         let Some(case) = unchanged.max_by_key(|case| case.workers) else {
             return Ok(());
         };
-        host::cleanup::check()?;
-        let warmed = engine_of(self.engines, case)?.measure(case, WARM_UP);
-        host::cleanup::check()?;
-        warmed
-            .map(|_| ())
-            .map_err(|error| Error::from(format!("{case}: {error}")))
+        observer::warm_up(&mut **engine_of(self.engines, case)?, case)
     }
 
     fn attempt(

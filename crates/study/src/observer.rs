@@ -12,6 +12,10 @@ use host::{CoreId, Noise};
 
 use crate::evidence::{self, Measured};
 
+/// A case forwards for so long before what is compared is measured, and nobody counts: else who comes
+/// first finds caches full of another engine's tables.
+pub(crate) const WARM_UP: Duration = Duration::from_millis(60);
+
 /// What others did during a trial.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
@@ -61,15 +65,29 @@ impl Observer {
         self.0.wait(cores, until);
         let (sample, seen): (Result<Sample, Error>, Seen) =
             self.watch(cores, || device.measure(case, trial), counted);
-        // After Ctrl-C a device may fail in any way; the reason to name is the interrupt.
-        host::cleanup::check()?;
-        let sample = sample.map_err(|error| Error::from(format!("{case}: {error}")))?;
+        let sample = told(case, sample)?;
         Ok(Measured {
             frames_per_second: seen.calm.per_second.unwrap_or(sample.frames_per_second),
             changes_per_second: sample.changes_per_second,
             disturbed: evidence::is_disturbed(case, &seen),
         })
     }
+}
+
+/// Fills the caches of a case's cores with what it needs.
+///
+/// # Errors
+/// When it cannot be measured, or the user interrupts.
+pub(crate) fn warm_up(device: &mut dyn Device, case: &Case) -> Result<(), Error> {
+    host::cleanup::check()?;
+    told(case, device.measure(case, WARM_UP)).map(|_| ())
+}
+
+/// What a case gave, or which case failed.
+fn told(case: &Case, sample: Result<Sample, Error>) -> Result<Sample, Error> {
+    // After Ctrl-C a device may fail in any way; the reason to name is the interrupt.
+    host::cleanup::check()?;
+    sample.map_err(|error| format!("{case}: {error}").into())
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use report::Progress;
 
 use crate::claims::{Place, Subject};
 use crate::evidence::{self, Measured};
-use crate::observer::Observer;
+use crate::observer::{self, Observer};
 
 /// How often everything is measured.
 const ROUNDS: usize = 30;
@@ -22,8 +22,8 @@ pub(super) const QUICK_ROUNDS: usize = 5;
 const TRIAL: Duration = Duration::from_millis(120);
 /// Shortest trial.
 const TRIAL_MIN: Duration = Duration::from_millis(20);
-/// What a trial takes beyond it.
-const OVERHEAD: Duration = Duration::from_millis(60);
+/// What a trial takes beyond it: half of that is warming up ([`observer::warm_up`]).
+const OVERHEAD: Duration = Duration::from_millis(130);
 /// Share of the time that is kept for waiting until nobody slows the cores, and for measuring again
 /// what others disturbed.
 const RESERVE: f64 = 0.7;
@@ -88,6 +88,7 @@ pub(super) fn in_rounds(
                 ));
                 let device = serving(devices, subject.place).ok_or("a subject without device")?;
                 let (case, own) = (subject.case(), subject.cores(cores));
+                observer::warm_up(device, &case)?;
                 measured.push((
                     index,
                     observer.measure(device, &case, own, (effort.trial, until))?,

@@ -11,12 +11,12 @@ fn less_time_makes_fewer_rounds_and_at_last_shorter_trials() {
     let long = Effort::within(20, false, seconds(288));
     assert_eq!(
         (long.rounds, long.trial, Some(long.time)),
-        (24, TRIAL, seconds(288))
+        (17, TRIAL, seconds(288))
     );
-    let short = Effort::within(20, false, seconds(40));
+    let short = Effort::within(20, false, seconds(60));
     assert_eq!(
         (short.rounds, short.trial),
-        (QUICK_ROUNDS, Duration::from_millis(60))
+        (QUICK_ROUNDS, Duration::from_millis(50))
     );
     assert_eq!(Effort::within(20, false, seconds(1)).trial, TRIAL_MIN);
 }
