@@ -197,6 +197,16 @@ fn sentences(study: &Study) -> Vec<String> {
             Times(times)
         ));
     }
+    let is_above = |row: &&Row| {
+        let interval = study.speed_up_with_interval(row).and_then(|(_, of)| of);
+        interval.is_some_and(|[low, _]| low > row.key.workers as f64)
+    };
+    if rows.iter().any(is_above) {
+        said.push(format!(
+            "Above {cores}×: a core alone may find less of its table in the cache that all share \
+             (docs/study.md, “More than twice”)."
+        ));
+    }
     said
 }
 

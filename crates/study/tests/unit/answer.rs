@@ -46,6 +46,16 @@ fn the_answer_is_a_sentence_a_table_and_what_to_try_next() {
     assert!(text.contains("Not measured: one thing; --full says why."));
     assert!(text.contains("Next: `corelane run --port A --port B`"));
     assert!(lines.len() <= 25, "{text}");
+    let says_why = |study: &Study| {
+        let text = report::terminal::render(&answer(study));
+        text.contains("Above 2×: a core alone may find less of its table")
+    };
+    assert!(!says_why(&study));
+    study.speed_ups[0].low = 1.99;
+    study.speed_ups[0].high = 2.3;
+    assert!(!says_why(&study), "it may be two");
+    study.speed_ups[0].low = 2.01;
+    assert!(says_why(&study));
 }
 
 #[test]
