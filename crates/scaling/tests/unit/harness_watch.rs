@@ -26,7 +26,8 @@ fn waiting_and_pressure_are_read_in_the_kernels_forms() {
 #[test]
 fn two_busy_tasks_on_one_core_wait_for_it() {
     let core = host::cores::allowed_cores().unwrap()[0].0;
-    let script = "busy() { i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done; }; busy & busy & wait";
+    let script =
+        "busy() { i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; }; busy & busy & wait";
     let spec = Spec {
         argv: ["sh", "-c", script]
             .iter()

@@ -19,25 +19,47 @@ fn the_lock_is_named_where_there_is_one() {
         let budget = &picture.trace.budget;
         budget.other * 200 > budget.wall
     };
-    let mut pictures = take(&cores, Effort::THOROUGH.picture, 1).expect("root may take traces");
-    for _ in 0..4 {
-        if !pictures.iter().any(disturbed) {
+    let take = || take(&cores, Effort::THOROUGH.picture, 1).expect("root may take traces");
+    let calm = || {
+        let mut pictures = take();
+        for _ in 0..4 {
+            if !pictures.iter().any(disturbed) {
+                break;
+            }
+            pictures = take();
+        }
+        pictures
+    };
+    let mut pictures = calm();
+    // Two threads sometimes fall into step, and then wait for the lock by polling, which costs next to
+    // nothing: of three looks two have to blame it. None may blame another.
+    let mut seen = 0;
+    for look in 0..3 {
+        if look > 0 {
+            pictures = calm();
+        }
+        for (picture, expected) in pictures.iter().zip(expected) {
+            if disturbed(picture) {
+                needs::skipped!("another program has the cores; nothing can be said of the lock");
+                return;
+            }
+            let locks = picture.trace.locks.iter();
+            let blamed: Vec<&str> = locks
+                .filter(|lock| lock.blamed && !lock.kind.starts_with("kernel"))
+                .map(|lock| lock.name.as_str())
+                .collect();
+            let innocent: Vec<_> = blamed
+                .iter()
+                .filter(|name| !expected.contains(name))
+                .collect();
+            assert!(innocent.is_empty(), "{:?}", picture.trace.verdict);
+            seen += usize::from(!expected.is_empty() && blamed == expected);
+        }
+        if seen == 2 {
             break;
         }
-        pictures = take(&cores, Effort::THOROUGH.picture, 1).expect("root may take traces");
     }
-    for (picture, expected) in pictures.iter().zip(expected) {
-        if disturbed(picture) {
-            needs::skipped!("another program has the cores; nothing can be said of the lock");
-            continue;
-        }
-        let locks = picture.trace.locks.iter();
-        let blamed: Vec<&str> = locks
-            .filter(|lock| lock.blamed && !lock.kind.starts_with("kernel"))
-            .map(|lock| lock.name.as_str())
-            .collect();
-        assert_eq!(blamed, expected, "{:?}", picture.trace.verdict);
-    }
+    assert_eq!(seen, 2, "{:?}", pictures[1].trace.verdict);
     assert!(
         pictures
             .iter()

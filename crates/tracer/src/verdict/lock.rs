@@ -9,6 +9,9 @@ use crate::analyse::locks::{Lock, Range};
 use crate::timeline::Timeline;
 use crate::trace::NameSource;
 
+/// A lock that has a thread before it for so much of the time moves between cores often.
+const OFTEN: f64 = 0.05;
+
 /// A lock's kind and name.
 pub fn title(lock: &Lock) -> String {
     match lock.named_by {
@@ -133,14 +136,20 @@ pub(super) fn no_lock(locks: &[Lock]) -> String {
         {
             "No lock stands in the way: none had a thread before it for 1 % of the time.".to_owned()
         }
-        Some(lock) => format!(
-            "No lock stands in the way. The most waited for, {}, had a thread before it for {:.1} \
-             % of the time. It cost {:.3} of a core in waiting and {:.3} in polling.",
-            title(lock),
-            lock.cost.contended_share * 100.0,
-            lock.cost.lost_cores,
-            lock.cost.spinning
-        ),
+        Some(lock) => {
+            let mut sentence = format!(
+                "No lock stands in the way. The most waited for, {}, had a thread before it for \
+                 {:.1} % of the time. It cost {:.3} of a core in waiting and {:.3} in polling.",
+                title(lock),
+                lock.cost.contended_share * 100.0,
+                lock.cost.lost_cores,
+                lock.cost.spinning
+            );
+            if lock.cost.contended_share >= OFTEN {
+                sentence.push_str(" Time in which it moves from core to core counts as work.");
+            }
+            sentence
+        }
     }
 }
 
