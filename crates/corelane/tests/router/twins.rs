@@ -167,7 +167,16 @@ fn shrinks(option: &str, drops: &[&str]) {
         commands,
         ..Case::default()
     };
-    let summary = replay(&mut twins, &case).unwrap();
+    let mut summary = replay(&mut twins, &case).unwrap();
+    for _ in 0..2 {
+        // Beside other tests a frame may come too late when the case is tried again: then it stays whole.
+        let frames = case.frames.len();
+        let mut findings = summary.findings.iter();
+        if findings.all(|one| one.case.frames.len() < frames) {
+            break;
+        }
+        summary = replay(&mut twins, &case).unwrap();
+    }
     let [finding] = summary.findings.as_slice() else {
         panic!("{summary:#?}");
     };
