@@ -14,7 +14,7 @@ use crate::evidence::{self, Measured};
 
 /// A case forwards for so long before what is compared is measured, and nobody counts: else who comes
 /// first finds caches full of another engine's tables.
-pub(crate) const WARM_UP: Duration = Duration::from_millis(60);
+const WARM_UP: Duration = Duration::from_millis(60);
 
 /// What others did during a trial.
 #[derive(Clone, Copy, Debug)]

@@ -2,6 +2,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use super::*;
+use crate::favour::{Rank, rank};
 
 #[test]
 fn each_core_has_its_thread_for_softirqs() {
@@ -17,7 +18,6 @@ fn each_core_has_its_thread_for_softirqs() {
     let different: BTreeSet<_> = found.iter().flatten().collect();
     assert_eq!(different.len(), found.len(), "{found:?}");
 }
-use crate::favour::{Rank, rank};
 
 #[test]
 fn processes_have_descendants_and_ranks_come_and_go() {

@@ -1,3 +1,8 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
 use super::*;
 
 #[test]
@@ -65,4 +70,36 @@ fn what_is_lost_far_beyond_what_they_took_is_lost_without_them_too() {
     assert!(!of(0.001, 0.0).is_beside_the_point(40, 1_000));
     assert!(!of(0.0, 0.1).is_beside_the_point(700, 1_000));
     assert!(of(0.0, 0.1).is_beside_the_point(900, 1_000));
+}
+
+/// Two threads that compute share a core, so each waits for half of the time.
+#[test]
+fn waiting_for_the_devices_workers_is_no_disturbance() {
+    let core = host::allowed_cores().unwrap()[0];
+    let end = AtomicBool::new(false);
+    let (tell, told) = mpsc::channel();
+    let (strangers, ours) = thread::scope(|scope| {
+        scope.spawn(|| {
+            let _pinned = host::Pinned::to(core).unwrap();
+            tell.send(host::process::this_thread()).unwrap();
+            while !end.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        let _pinned = host::Pinned::to(core).unwrap();
+        let worker = told.recv().unwrap();
+        let strangers = Watch::new(&[core], &[]);
+        let ours = Watch::new(&[core], &[]).with_workers(&[worker]);
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(100) {}
+        let found = (strangers.end(), ours.end());
+        end.store(true, Ordering::Relaxed);
+        found
+    });
+    // Beside other tests there are strangers as well.
+    assert!(strangers.waited > 0.2, "{strangers:?}");
+    assert!(
+        ours.waited < strangers.waited - 0.15,
+        "{ours:?} {strangers:?}"
+    );
 }
