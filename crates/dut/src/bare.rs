@@ -9,7 +9,8 @@ use tester::result::Entry;
 use tester::trial::Validity;
 use tester::veth::lanes::{Lanes, Load, Pace};
 
-use crate::device::Setting;
+use crate::case::{Case, Sample};
+use crate::device::{Abilities, Device, Setting};
 use crate::error::Error;
 use crate::offer::Wanted;
 
@@ -65,5 +66,26 @@ impl Bare {
     ) -> Result<Entry, Error> {
         let searched = (frame_bytes, cores);
         wanted.on_lanes(&self.lanes, &mut self.load, searched, Pace::Call)
+    }
+}
+
+/// Forwards nothing, and can be measured like what does.
+impl Device for Bare {
+    fn abilities(&self) -> Abilities {
+        Abilities::between_interfaces(Vec::new(), usize::MAX)
+    }
+
+    fn method(&self) -> String {
+        "Generator, cable and sink, without a device.".to_owned()
+    }
+
+    fn measure(&mut self, case: &Case, trial: Duration) -> Result<Sample, Error> {
+        let (frames_per_second, counted) =
+            Bare::measure(self, case.cores(), case.frame_bytes, trial)?;
+        Ok(Sample {
+            frames_per_second,
+            changes_per_second: 0.0,
+            counted,
+        })
     }
 }

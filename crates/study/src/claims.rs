@@ -1,5 +1,6 @@
 //! What the bounds compare, and what a comparison must hold.
 
+use dut::bare::Bare;
 use dut::case::{Case, SMALLEST};
 use dut::device::{Device, Setting};
 use dut::error::Error;
@@ -69,6 +70,8 @@ pub(crate) enum Place {
     Apart(Family),
     /// `testpmd`, in its place.
     Testpmd(Family),
+    /// Generator, cable and sink alone.
+    Bare(Family),
 }
 
 impl Place {
@@ -76,6 +79,8 @@ impl Place {
         match self {
             Self::Beside(kind, _) => kind,
             Self::Apart(_) | Self::Testpmd(_) => Kind::Router(EngineKind::AfXdp),
+            // The kernel alone moves its frames.
+            Self::Bare(_) => Kind::Kernel,
         }
     }
 
@@ -88,6 +93,7 @@ impl Place {
                 format!("{}, {family}", self.kind().engine())
             }
             Self::Testpmd(family) => format!("testpmd macswap, {family}"),
+            Self::Bare(family) => format!("generator, cable and sink alone, {family}"),
         }
     }
 
@@ -102,6 +108,7 @@ impl Place {
             (Self::Beside(kind, family), cores) => {
                 dut::open::open(kind, &with(family, cores, None))
             }
+            (Self::Bare(family), cores) => Ok(Box::new(Bare::open(&with(family, cores, None))?)),
             (Self::Apart(family), [first, .., last]) => {
                 dut::open::open(self.kind(), &with(family, &[*first], Some(*last)))
             }
@@ -136,7 +143,7 @@ impl Subject {
     /// Those of `cores` that are at work.
     pub(crate) fn cores(self, cores: &[CoreId]) -> &[CoreId] {
         match self.place {
-            Place::Beside(..) => cores.get(self.case().cores()).unwrap_or(cores),
+            Place::Beside(..) | Place::Bare(_) => cores.get(self.case().cores()).unwrap_or(cores),
             // The device on the last, its generator on the first.
             Place::Apart(_) | Place::Testpmd(_) => cores,
         }
@@ -150,6 +157,15 @@ pub(crate) struct Claim {
     pub(crate) other: Subject,
     /// What is missing of the ratio to 1 instead of the ratio.
     pub(crate) lost: bool,
+    /// What both times of a frame are taken without.
+    pub(crate) without: Option<Subject>,
+}
+
+impl Claim {
+    /// All that it compares.
+    pub(crate) fn subjects(&self) -> impl Iterator<Item = Subject> {
+        [self.ours, self.other].into_iter().chain(self.without)
+    }
 }
 
 /// All of them on so many cores.
@@ -167,6 +183,7 @@ pub(crate) fn claims(cores: usize) -> Vec<Claim> {
             ours,
             other,
             lost,
+            without: None,
         });
     };
     for kind in [SHIPPED, SHARED, PER_CORE] {
@@ -225,6 +242,22 @@ pub(crate) fn claims(cores: usize) -> Vec<Claim> {
             add(what, two, xdp, false, least(1.85, 1.95));
         }
     }
+    all.extend([Family::Ipv4, Family::Ipv6].map(|family| {
+        let beside = |kind| at(Place::Beside(kind, family), 1, 0);
+        Claim {
+            target: Target {
+                what: format!(
+                    "xdp against kernel, {family}, each without generator, cable and sink"
+                ),
+                must: None,
+                goal: None,
+            },
+            ours: beside(XDP),
+            other: beside(Kind::Kernel),
+            lost: false,
+            without: Some(at(Place::Bare(family), 1, 0)),
+        }
+    }));
     all
 }
 

@@ -14,14 +14,14 @@ use dut::device::{Device, Setting};
 use dut::error::Error;
 use dut::{memory, routes, testpmd};
 use fib::TableOrganisation;
-use figures::{Estimate, Interval, judge};
+use figures::{Estimate, Interval, Rounds, judge};
 use host::Environment;
 use report::{Document, Progress, Table};
 use serde::Serialize;
 
 use crate::choice::Choice;
-use crate::claims::{Limit, Place, SHARED, Subject, Target, claims};
-use crate::evidence;
+use crate::claims::{Claim, Limit, Place, SHARED, Subject, Target, claims};
+use crate::evidence::{self, Measured};
 use crate::transfers::plan::{self, Extent, Pace};
 use crate::transfers::{self, Transfers};
 
@@ -68,6 +68,24 @@ struct Rates {
     frames_per_second: Vec<f64>,
     /// Whether others disturbed each.
     disturbed: Vec<bool>,
+}
+
+impl Rates {
+    fn of(subject: &Subject, measured: &Rounds<Measured>, index: usize) -> Self {
+        let Subject {
+            place,
+            workers,
+            changes,
+        } = subject;
+        Self {
+            what: format!(
+                "{}, workers: {workers}, route changes/s: {changes}",
+                place.name()
+            ),
+            frames_per_second: measured.values(index, |one| one.frames_per_second),
+            disturbed: measured.of(index).map(|one| one.disturbed).collect(),
+        }
+    }
 }
 
 /// A figure beside its bounds.
@@ -146,7 +164,7 @@ pub fn measure(
         }
     }
     let mut subjects: Vec<Subject> = Vec::new();
-    for subject in claims.iter().flat_map(|claim| [claim.ours, claim.other]) {
+    for subject in claims.iter().flat_map(Claim::subjects) {
         if !subjects.contains(&subject) {
             subjects.push(subject);
         }
@@ -172,7 +190,17 @@ pub fn measure(
     let mut bounds: Vec<Bound> = claims
         .into_iter()
         .filter_map(|claim| {
-            let ratios = evidence::ratios(&measured, &[index(claim.ours)?], &[index(claim.other)?]);
+            let ratio = |over, under| {
+                Some(evidence::ratios(
+                    &measured,
+                    &[index(over)?],
+                    &[index(under)?],
+                ))
+            };
+            let ratios = match claim.without {
+                None => ratio(claim.ours, claim.other)?,
+                Some(bed) => beyond(&ratio(bed, claim.other)?, &ratio(bed, claim.ours)?),
+            };
             let calm = ratios.iter().filter(|&&(_, disturbed)| !disturbed).count();
             let mut counted = judge(&ratios, effort.rounds, seed).values;
             if claim.lost {
@@ -199,21 +227,8 @@ pub fn measure(
         left_out.extend(transfers.left_out.iter().cloned());
         bounds.extend(transfers.targets().into_iter().map(Bound::from));
     }
-    let rates = subjects.iter().enumerate().map(|(index, subject)| {
-        let Subject {
-            place,
-            workers,
-            changes,
-        } = subject;
-        Rates {
-            what: format!(
-                "{}, workers: {workers}, route changes/s: {changes}",
-                place.name()
-            ),
-            frames_per_second: measured.values(index, |one| one.frames_per_second),
-            disturbed: measured.of(index).map(|one| one.disturbed).collect(),
-        }
-    });
+    let rates = subjects.iter().enumerate();
+    let rates = rates.map(|(index, subject)| Rates::of(subject, &measured, index));
     Ok(Bounds {
         schema: SCHEMA,
         environment: Environment::read(env!("CARGO_PKG_VERSION"), seed),
@@ -222,6 +237,14 @@ pub fn measure(
         transfers,
         left_out,
     })
+}
+
+/// How much longer `other` takes for a frame than `ours`, beyond what the bed takes for it, round by round:
+/// from the ratios of the bed's rate to theirs, and whether others disturbed one.
+fn beyond(other: &[(f64, bool)], ours: &[(f64, bool)]) -> Vec<(f64, bool)> {
+    let both = other.iter().zip(ours);
+    both.map(|(other, ours)| ((other.0 - 1.0) / (ours.0 - 1.0), other.1 || ours.1))
+        .collect()
 }
 
 /// Transfers through the engines of `choice`, for `time` where it is given.

@@ -14,6 +14,13 @@ fn bound(must: Option<Limit>, goal: Option<Limit>, median: f64) -> Bound {
 }
 
 #[test]
+fn what_the_bed_takes_is_taken_from_both() {
+    // 100 ns for the bed, 300 and 150 ns with it and a device.
+    let ratios = beyond(&[(3.0, false), (3.0, true)], &[(1.5, false), (1.5, false)]);
+    assert_eq!(ratios, [(4.0, false), (4.0, true)]);
+}
+
+#[test]
 fn a_figure_reaches_its_goal_or_what_it_must_or_misses() {
     let least = |value| Some(Limit::AtLeast(value));
     let most = |value| Some(Limit::AtMost(value));
