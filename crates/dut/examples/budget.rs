@@ -202,19 +202,16 @@ impl Bed {
     /// sends for the length of a trial.
     fn carry(&mut self, place: usize) -> Result<Carried, Failure> {
         let (program, loaded) = &self.programs[place];
-        let watch = program.does(Step::Refusals);
-        let forwarder = &mut self.forwarder;
-        let watches = self
-            .lanes
-            .dut()
-            .enter(|| forwarder.watch_refusals(watch))??;
-        if watches != watch {
+        let listens = program.does(Step::Refusals);
+        self.forwarder.listen(listens)?;
+        if listens && !self.forwarder.is_told_of_refusals() {
             return Err(
                 "this kernel does not tell of refused frames; it needs /sys/kernel/btf/vmlinux"
                     .into(),
             );
         }
-        forwarder.exchange(self.lanes.ingress().index, loaded)?;
+        self.forwarder
+            .exchange(self.lanes.ingress().index, loaded)?;
         Ok(self
             .load
             .carry(&self.lanes, WANTED, Pace::Call, self.trial)?)

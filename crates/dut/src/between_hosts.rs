@@ -47,11 +47,13 @@ impl BetweenHosts {
             Kind::Kernel => None,
             Kind::Router(kind) => Some(start(kind, &site, cores)?),
         };
-        Ok(Self {
+        let opened = Self {
             router,
             site,
             cores: cores.to_vec(),
-        })
+        };
+        opened.listen(false)?;
+        Ok(opened)
     }
 
     /// Transfers for `warm_up`, then for `duration`, which alone counts.
@@ -68,7 +70,10 @@ impl BetweenHosts {
             self.site.router().enter(|| router.follow())?;
         }
         let before = self.counts()?;
-        let carried = transfer::carry(&self.site, &self.cores, transfer, warm_up, duration)?;
+        self.listen(true)?;
+        let carried = transfer::carry(&self.site, &self.cores, transfer, warm_up, duration);
+        self.listen(false)?;
+        let carried = carried?;
         let after = self.counts()?;
         if let Some(router) = &mut self.router {
             router.check_engine()?;
@@ -76,6 +81,14 @@ impl BetweenHosts {
         let [received, forwarded] = [0, 1].map(|at| after[at].saturating_sub(before[at]));
         let by_engine = (received > 0).then(|| forwarded as f64 / received as f64);
         Ok(Sample { carried, by_engine })
+    }
+
+    /// As [`crate::router::listen`].
+    fn listen(&self, listen: bool) -> Result<(), Error> {
+        let router = self.router.as_ref();
+        router.map_or(Ok(()), |router| {
+            crate::router::listen(router.engine(), listen)
+        })
     }
 
     /// What has come to the router's ports, and what of it its engine has forwarded.

@@ -135,7 +135,19 @@ impl Opened {
                 opened.fill(back, (entry, NEXT_HOPS), setting.seed)?;
             }
         }
+        listen(&*opened.engine, false)?;
         Ok(opened)
+    }
+
+    /// What `run` gives, with what the engine has at the kernel's tracepoints.
+    fn listening<T>(
+        &mut self,
+        run: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        listen(&*self.engine, true)?;
+        let given = run(self);
+        listen(&*self.engine, false)?;
+        given
     }
 
     /// Next hops and all routes of both families, next hops given out at random. All are `entry`,
@@ -193,6 +205,13 @@ fn start(kind: EngineKind, lanes: &Lanes, cores: &[CoreId]) -> Result<Box<dyn En
         let opened = scope.spawn(confined).join();
         opened.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+/// Attaches what an engine has at the kernel's tracepoints, or takes it away. It runs for whatever is
+/// redirected on the machine: of an engine that waits for its turn it would be in others' figures.
+pub(crate) fn listen(engine: &dyn Engine, listen: bool) -> Result<(), Error> {
+    let forwarder = engine.forwarder();
+    Ok(forwarder.map_or(Ok(()), |forwarder| forwarder.listen(listen))?)
 }
 
 /// A next hop at a port of the device, with its hardware address.
@@ -319,26 +338,28 @@ impl Device for Router {
     fn measure(&mut self, case: &Case, trial: Duration) -> Result<Sample, Error> {
         let pace = self.pace();
         let prefixes = std::sync::Arc::clone(&self.setting.routes);
-        let Opened {
-            engine,
-            lanes,
-            load,
-            ..
-        } = self.serving(case)?;
-        let change = |changes: &[(Prefix<u32>, NextHop)]| {
-            let changes: Vec<Change> = changes
-                .iter()
-                .map(|&(prefix, hop)| route(prefix, hop))
-                .collect();
-            Ok(engine.apply(&changes)?)
-        };
-        let (carried, changes_per_second) =
-            while_routes_change(case.changes, &prefixes.prefixes.v4, change, || {
+        let (carried, changes_per_second) = self.serving(case)?.listening(|opened| {
+            let Opened {
+                engine,
+                lanes,
+                load,
+                ..
+            } = opened;
+            let change = |changes: &[(Prefix<u32>, NextHop)]| {
+                let changes: Vec<Change> = changes
+                    .iter()
+                    .map(|&(prefix, hop)| route(prefix, hop))
+                    .collect();
+                Ok(engine.apply(&changes)?)
+            };
+            let carried = while_routes_change(case.changes, &prefixes.prefixes.v4, change, || {
                 let wanted = (case.frame_bytes, case.cores());
                 Ok(load.carry(lanes, wanted, pace, trial)?)
             })?;
-        // A worker that has ended explains why nothing was carried.
-        engine.check()?;
+            // A worker that has ended explains why nothing was carried.
+            engine.check()?;
+            Ok(carried)
+        })?;
         self.tally.add(&carried)?;
         Ok(Sample {
             frames_per_second: carried.frames_per_second,
@@ -349,10 +370,11 @@ impl Device for Router {
 
     fn search(&mut self, case: &Case, wanted: &Wanted) -> Result<Entry, Error> {
         let pace = self.pace();
-        let opened = self.serving(case)?;
-        let searched = (case.frame_bytes, case.cores());
-        let entry = wanted.on_lanes(&opened.lanes, &mut opened.load, searched, pace)?;
-        opened.engine.check()?;
-        Ok(entry)
+        self.serving(case)?.listening(|opened| {
+            let searched = (case.frame_bytes, case.cores());
+            let entry = wanted.on_lanes(&opened.lanes, &mut opened.load, searched, pace)?;
+            opened.engine.check()?;
+            Ok(entry)
+        })
     }
 }

@@ -119,3 +119,21 @@ fn a_device_that_takes_no_redirected_frame_is_not_asked() {
         assert_eq!(send(&mut sender, &frames(&[60; 30])), Sent::default());
     });
 }
+
+#[test]
+fn what_does_not_listen_at_tracepoints_does_not_know_until_it_does_again() {
+    in_namespace(|| {
+        let (forwarder, mut sender) = bed();
+        let burst = frames(&[60; 4]);
+        assert_eq!(send(&mut sender, &burst), all(4));
+        forwarder.listen(false).unwrap();
+        let untold = Sent {
+            given: 4,
+            refused: 0b1111,
+        };
+        assert_eq!(send(&mut sender, &burst), untold);
+        forwarder.listen(true).unwrap();
+        forwarder.listen(true).unwrap();
+        assert_eq!(send(&mut sender, &burst), all(4));
+    });
+}

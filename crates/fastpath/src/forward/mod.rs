@@ -57,6 +57,7 @@ mod send;
 mod step;
 mod storage;
 mod tags;
+mod tracepoints;
 mod variant;
 mod vlans;
 mod vouch;
@@ -89,7 +90,6 @@ use port::Port;
 pub use port::{Accepts, Device, PortSettings, ReversePath, VlanSettings};
 pub use punts::{ALLOWED as PUNT_LIMITS_ALLOWED, PuntLimits};
 pub use reason::Reason;
-use refusals::Refusals;
 use rehearse::Rehearsal;
 pub use rehearse::Rehearsed;
 use send::Sends;
@@ -98,6 +98,7 @@ pub use step::Step;
 use storage::Arrays;
 pub use storage::Capacity;
 use tags::{Teller, Tellers};
+use tracepoints::AtTracepoints;
 use vouch::Vouch;
 
 use crate::Result;
@@ -277,7 +278,7 @@ pub struct Forwarder {
     own: MappedArray<u64>,
     policers: MappedArray<u64>,
     vouch: Vouch,
-    refusals: Option<Refusals>,
+    refusals: Option<AtTracepoints>,
     sends: Option<Sends>,
     counters: MappedArray<u64>,
     links: Links,
@@ -338,7 +339,7 @@ impl Forwarder {
         let vouch = Vouch::load(&maps)?;
         let types = Btf::read(Path::new(TYPES));
         let refusals = match target {
-            Target::Ports => Refusals::watch(types.as_ref(), &maps)?,
+            Target::Ports => refusals::watch(types.as_ref(), &maps)?,
             Target::Sockets { .. } | Target::Copies { .. } => None,
         };
         let desks = readers / capacity.tables().max(1);

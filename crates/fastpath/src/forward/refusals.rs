@@ -6,15 +6,14 @@
 //! device it was; without it, such frames count as forwarded.
 
 use std::collections::HashMap;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 
-use bpf::attach;
 use bpf::btf::Btf;
 use bpf::map::Map;
 use bpf::program::Loader;
 
 use super::shared;
+use super::tracepoints::AtTracepoints;
 use crate::Result;
 use crate::packed::{Packed, packed};
 
@@ -25,31 +24,21 @@ const TRACEPOINTS: [(&str, &str, usize); 2] = [
     ("xdp_redirect_err", "not_queued", 7),
 ];
 
-/// The programs, as long as they are attached.
-#[derive(Debug)]
-pub(super) struct Refusals {
-    _links: Vec<OwnedFd>,
-}
-
-impl Refusals {
-    /// Attaches them for these maps and the calling thread's network namespace; `None` when this
-    /// kernel does not describe itself.
-    pub(super) fn watch(
-        types: Option<&Btf>,
-        maps: &HashMap<&'static str, Map>,
-    ) -> Result<Option<Self>> {
-        let Some(loader) = loader(types)? else {
-            return Ok(None);
-        };
-        let loaded = shared(loader, maps).load()?;
-        let attach = |(tracepoint, program, _): (&str, &str, usize)| {
-            attach::at_tracepoint(&loaded.program(program)?, tracepoint)
-        };
-        let links = TRACEPOINTS.into_iter().map(attach);
-        Ok(Some(Self {
-            _links: links.collect::<bpf::Result<_>>()?,
-        }))
-    }
+/// Attaches the programs for these maps and the calling thread's network namespace; `None` when this
+/// kernel does not describe itself.
+pub(super) fn watch(
+    types: Option<&Btf>,
+    maps: &HashMap<&'static str, Map>,
+) -> Result<Option<AtTracepoints>> {
+    let Some(loader) = loader(types)? else {
+        return Ok(None);
+    };
+    let loaded = shared(loader, maps).load()?;
+    let programs = TRACEPOINTS
+        .into_iter()
+        .map(|(tracepoint, program, _)| Ok((tracepoint, loaded.program(program)?)));
+    let programs = programs.collect::<Result<_>>()?;
+    AtTracepoints::attach(programs).map(Some)
 }
 
 fn loader(types: Option<&Btf>) -> Result<Option<Loader>> {

@@ -18,16 +18,16 @@
 //! - Before Linux 6.3 the kernel gives frames even to a device that loses them: there is no such way.
 //! - Frames are 2048 bytes at most, and some 60 KiB together: what does not fit is the socket's.
 
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bpf::attach;
 use bpf::btf::Btf;
 use bpf::features;
 use bpf::map::{Map, MappedArray};
 use bpf::program::Program;
 use bpf::sys::run_live;
 
+use super::tracepoints::AtTracepoints;
 use crate::Result;
 use crate::packed::{Packed, packed};
 
@@ -62,7 +62,7 @@ struct Boxes {
     words: MappedArray<u64>,
     /// Boxes that nobody has.
     free: Mutex<Vec<usize>>,
-    _teller: OwnedFd,
+    teller: AtTracepoints,
 }
 
 impl Sends {
@@ -80,10 +80,15 @@ impl Sends {
             boxes: Arc::new(Boxes {
                 words: maps[0].mapped()?,
                 free: Mutex::new((0..desks).rev().collect()),
-                _teller: attach::at_tracepoint(&loaded.program("sent")?, TRACEPOINT)?,
+                teller: AtTracepoints::attach(vec![(TRACEPOINT, loaded.program("sent")?)])?,
             }),
             maps,
         }))
+    }
+
+    /// Attaches the program at the tracepoint or takes it away: nobody may send meanwhile.
+    pub(super) fn listen(&self, listen: bool) -> Result<()> {
+        self.boxes.teller.listen(listen)
     }
 
     /// The way out of the port with this place; `None` when the kernel does not say which devices

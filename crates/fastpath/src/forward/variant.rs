@@ -4,13 +4,9 @@
 //! The variants share the port's maps: the same tables at the same places in memory, and the same
 //! counters. Where they lie would else be a difference of its own.
 
-use std::path::Path;
-
-use bpf::btf::Btf;
 use bpf::program::Program;
 
-use super::refusals::Refusals;
-use super::{Forwarder, Port, TYPES};
+use super::{Forwarder, Port};
 use crate::{Error, Result};
 
 impl Forwarder {
@@ -54,19 +50,25 @@ impl Forwarder {
         Ok(self.port(ifindex)?.attachment.exchange(program)?)
     }
 
-    /// Whether frames that devices refuse are counted, as they are from the start; false where this
-    /// kernel does not tell of them.
+    /// Attaches what listens at the kernel's tracepoints, as it does from the start, or takes it away.
+    /// It runs for every burst that anybody on the machine redirects. Without it nobody counts the
+    /// frames that devices refuse, and no worker may send.
     ///
     /// # Errors
-    /// The loader's.
-    pub fn watch_refusals(&mut self, watch: bool) -> Result<bool> {
-        if watch && self.refusals.is_none() {
-            let types = Btf::read(Path::new(TYPES));
-            self.refusals = Refusals::watch(types.as_ref(), &self.maps)?;
-        } else if !watch {
-            self.refusals = None;
+    /// When the kernel does not attach it again.
+    pub fn listen(&self, listen: bool) -> Result<()> {
+        if let Some(refusals) = &self.refusals {
+            refusals.listen(listen)?;
         }
-        Ok(self.refusals.is_some())
+        if let Some(sends) = &self.sends {
+            sends.listen(listen)?;
+        }
+        Ok(())
+    }
+
+    /// Whether this kernel tells of frames that devices refuse.
+    pub fn is_told_of_refusals(&self) -> bool {
+        self.refusals.is_some()
     }
 
     pub(super) fn port(&self, ifindex: u32) -> Result<&Port> {
