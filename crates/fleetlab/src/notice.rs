@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use host::Namespace;
 use host::process::{Group, silent};
@@ -21,7 +21,10 @@ use crate::{Failure, SERVICE};
 pub struct Notices {
     changes: Arc<Mutex<Vec<u64>>>,
     log: PathBuf,
-    _monitor: Group,
+    /// Until this is dropped.
+    monitor: Option<Group>,
+    /// Reads what the monitor says, and may hold the spreader's namespace.
+    reader: Option<JoinHandle<()>>,
 }
 
 impl Notices {
@@ -40,7 +43,7 @@ impl Notices {
         let changes = Arc::new(Mutex::new(Vec::new()));
         let own = format!(" nhid {GROUP} ");
         let (said, times) = (monitor.leader.stdout.take(), Arc::clone(&changes));
-        thread::spawn(move || {
+        let reader = thread::spawn(move || {
             let lines = said
                 .into_iter()
                 .flat_map(|said| BufReader::new(said).lines());
@@ -61,7 +64,8 @@ impl Notices {
         Ok(Self {
             changes,
             log,
-            _monitor: monitor,
+            monitor: Some(monitor),
+            reader: Some(reader),
         })
     }
 
@@ -87,6 +91,15 @@ impl Notices {
         let text = fs::read_to_string(&self.log).unwrap_or_default();
         let mut times = text.lines().filter_map(|line| about(line, node));
         times.find(|at| (from..to).contains(at))
+    }
+}
+
+impl Drop for Notices {
+    fn drop(&mut self) {
+        // Without the monitor the reader ends.
+        drop(self.monitor.take());
+        // A reader that outlived us would keep the namespace until the next run sweeps it.
+        let _panicked = self.reader.take().map(JoinHandle::join);
     }
 }
 
