@@ -250,7 +250,7 @@ fn a_neighbour_of_short_runs_is_seen() {
     let mut asks = request(&[
         "sh",
         "-c",
-        "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done",
+        "i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done",
     ]);
     asks.cores = Some(1);
     asks.rounds = Some(25);
