@@ -5,6 +5,9 @@
 //! clock and neighbours fall on all alike. Trials wait for calm cores. Ratios are to the first program,
 //! within rounds; calm ones alone count where there are enough.
 //!
+//! All routers keep their programs at the kernel's tracepoints, so each pays for all: with two programs
+//! the ratio to Linux is lower than that of a router by itself.
+//!
 //! `make bench-builds WITH=PROGRAM`, as root.
 
 use std::fs::File;

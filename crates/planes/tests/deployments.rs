@@ -396,18 +396,22 @@ fn divided_interrupts_are_worked_on_by_every_core() {
         return;
     };
     let (mut load, mut changes) = load(&mut place);
-    let before = steered();
     let length = Duration::from_millis(300);
-    let seen = load.trial(&mut place.running, &mut changes, 0, 10_000.0, length);
-    let seen = seen.unwrap();
-    let now: Vec<u64> = steered()
-        .iter()
-        .zip(&before)
-        .map(|(now, before)| now - before)
-        .collect();
-    // What is counted are interrupts between the cores; on a busy machine one brings many frames.
-    let most = now.iter().max().unwrap();
-    assert!(*most > seen.received / 20, "{now:?} of {seen:?}");
+    // What is counted are interrupts between the cores; while the machine is busy one brings many frames.
+    let mut trials = Vec::new();
+    for _ in 0..5 {
+        let before = steered();
+        let seen = load.trial(&mut place.running, &mut changes, 0, 10_000.0, length);
+        let received = seen.unwrap().received;
+        let now = steered();
+        let by_core = now.iter().zip(&before).map(|(now, before)| now - before);
+        let most = by_core.max().unwrap();
+        if received > 0 && most > received / 4 {
+            return;
+        }
+        trials.push((most, received));
+    }
+    panic!("steered, of received: {trials:?}");
 }
 
 #[test]
