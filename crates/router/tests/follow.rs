@@ -295,6 +295,40 @@ fn a_route_change_does_not_wait_for_a_comparison() {
     });
 }
 
+/// As a route that goes from gateway to gateway in the rhythm of the comparisons: each time the
+/// tables are read it has the one, each time the engine is asked the other.
+#[test]
+fn a_route_that_never_rests_is_no_difference() {
+    if !is_root() {
+        return;
+    }
+    let net = net();
+    let goes_by = |gateway| {
+        let line = format!("route replace 192.0.2.0/24 via {gateway}");
+        net.router.ip(line).unwrap();
+    };
+    following(&net, |follower| {
+        goes_by("10.1.0.9");
+        follower.begin_verification().unwrap();
+        let result = loop {
+            while follower.checking() == Checking::Waiting {
+                assert!(follower.advance_verification().unwrap().is_none());
+            }
+            goes_by("10.2.0.9");
+            let mut result = None;
+            while follower.checking() == Checking::Comparing {
+                result = follower.advance_verification().unwrap();
+            }
+            goes_by("10.1.0.9");
+            if let Some(result) = result {
+                break result;
+            }
+        };
+        assert_eq!(result.differences, []);
+        assert_eq!(result.different, 0);
+    });
+}
+
 /// However large the tables: between two looks at the announcements, a re-read takes in one buffer
 /// of the kernel's at most.
 #[test]

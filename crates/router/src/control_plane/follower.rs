@@ -223,9 +223,12 @@ impl Follower {
         let mut any = false;
         let (mut flushed, mut took) = (began, Duration::ZERO);
         loop {
-            let mirror = &mut self.mirror;
+            let (mirror, check) = (&mut self.mirror, &mut self.check);
             let received = self.events.receive(|message| {
                 if let Some(event) = decode(message, false) {
+                    if let Some(check) = check {
+                        check.hear(&event);
+                    }
                     mirror.apply(event);
                 }
             });

@@ -11,9 +11,9 @@
 //! and the engine; but [`SLICE`] answers at a time, between which it takes in what was announced.
 //! So a route change never waits for a comparison. Differences that only say that something changed
 //! meanwhile go away by comparing again, against tables read again, what differed. What differs
-//! [`ATTEMPTS`] times is a difference, if both answers stayed the same: a route that never rests
-//! cannot be compared with tables that took half a second to read, and is left to a later
-//! comparison.
+//! [`ATTEMPTS`] times is a difference, if both answers stayed the same and no change of the route
+//! was announced during the last attempt. A route that never rests cannot be compared with tables
+//! that took half a second to read: it is left to a later comparison.
 //!
 //! "Punt" is never wrong, since the kernel then decides; it counts as a difference only where the
 //! kernel has a way out by one of our ports to a neighbour whose address it knows: then the fast
@@ -24,11 +24,13 @@ mod kernel;
 mod ranges;
 mod walk;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::net::IpAddr;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
+
+use fib::{Address as _, IpPrefix};
 
 pub use self::judge::Difference;
 use self::judge::{Found, REMEMBERED};
@@ -36,6 +38,7 @@ use self::kernel::{KernelSide, Request};
 pub use self::walk::SLICE;
 use self::walk::Walks;
 use super::mirror::Mirror;
+use super::model::Event;
 use crate::engine::{Engine, MAIN_TABLE};
 
 /// Comparisons made before a difference counts.
@@ -67,8 +70,8 @@ pub struct Verification {
 pub struct Check {
     stage: Stage,
     attempt: u32,
-    /// What differed in the attempt before, and by which answers.
-    before: HashMap<(u32, IpAddr), u64>,
+    /// What differed in the attempt before, by which answers, and has not changed since.
+    before: BTreeMap<(IpAddr, u32), u64>,
     result: Verification,
     began: Instant,
 }
@@ -97,7 +100,7 @@ impl Check {
         Ok(Self {
             stage: read(Request::new(mirror, None, Duration::ZERO), None)?,
             attempt: 1,
-            before: HashMap::new(),
+            before: BTreeMap::new(),
             result: Verification::default(),
             began: Instant::now(),
         })
@@ -106,6 +109,22 @@ impl Check {
     /// Is there nothing to compare yet, because the kernel's tables are still being read?
     pub fn is_waiting(&self) -> bool {
         matches!(self.stage, Stage::Reading(..))
+    }
+
+    /// Takes in what was announced: where a route changes, its answers are not judged in this
+    /// attempt.
+    pub fn hear(&mut self, event: &Event) {
+        let (Event::Route(route, _) | Event::RouteGone(route)) = event else {
+            return;
+        };
+        let (first, last): (IpAddr, IpAddr) = match route.destination {
+            IpPrefix::V4(prefix) => (prefix.address().to_ip(), prefix.last().to_ip()),
+            IpPrefix::V6(prefix) => (prefix.address().to_ip(), prefix.last().to_ip()),
+        };
+        let within = self.before.range((first, 0)..=(last, u32::MAX));
+        for place in within.map(|(place, _)| *place).collect::<Vec<_>>() {
+            self.before.remove(&place);
+        }
     }
 
     /// Does the next step: at most [`SLICE`] answers. What was announced must have been taken in
@@ -178,7 +197,7 @@ impl Check {
             let before = &self.before;
             found
                 .places
-                .retain(|at| before.get(&(at.table, at.address)) == Some(&at.answers));
+                .retain(|at| before.get(&(at.address, at.table)) == Some(&at.answers));
             let steady: HashSet<_> = found
                 .places
                 .iter()
@@ -200,10 +219,10 @@ impl Check {
         self.before = found
             .places
             .drain(..)
-            .map(|at| ((at.table, at.address), at.answers))
+            .map(|at| ((at.address, at.table), at.answers))
             .collect();
-        let only = Some(self.before.keys().copied().collect::<Vec<_>>())
-            .filter(|all| all.len() < REMEMBERED);
+        let places = self.before.keys().map(|&(address, table)| (table, address));
+        let only = Some(places.collect::<Vec<_>>()).filter(|all| all.len() < REMEMBERED);
         self.stage = read(Request::new(mirror, asking, PAUSE), only)?;
         Ok(None)
     }
