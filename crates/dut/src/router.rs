@@ -378,3 +378,7 @@ impl Device for Router {
         })
     }
 }
+
+#[cfg(test)]
+#[path = "../tests/unit/router.rs"]
+mod tests;
