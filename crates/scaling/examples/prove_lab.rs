@@ -53,20 +53,24 @@ fn verdict(blocks: &[Block]) -> Option<Verdict> {
     Some(Verdict::of(ratio(blocks)?.interval, 0.03))
 }
 
-fn at_most_fifty(asked: &'static str, alarms: usize) -> Answer {
-    let found = format!("{alarms} of 1000");
-    (asked, "at most 50 of 1000".to_owned(), found, alarms <= 50)
+fn at_most(most: usize, asked: &'static str, alarms: usize) -> Answer {
+    let (truth, found) = (
+        format!("at most {most} of 1000"),
+        format!("{alarms} of 1000"),
+    );
+    (asked, truth, found, alarms <= most)
 }
 
-fn at_least_950(asked: &'static str, found: usize) -> Answer {
-    let held = found >= 950;
-    let truth = "at least 950 of 1000".to_owned();
+fn at_least(least: usize, asked: &'static str, found: usize) -> Answer {
+    let held = found >= least;
+    let truth = format!("at least {least} of 1000");
     (asked, truth, format!("{found} of 1000"), held)
 }
 
 fn nothing_against_nothing() -> Answer {
     let differs = |blocks: &[Block]| verdict(blocks).is_some_and(Verdict::differs);
-    at_most_fifty(
+    at_most(
+        10,
         "nothing against nothing differs",
         of_thousand(12, 1.0, differs),
     )
@@ -74,7 +78,8 @@ fn nothing_against_nothing() -> Answer {
 
 fn three_per_cent() -> Answer {
     let found = |blocks: &[Block]| verdict(blocks) == Some(Verdict::Slower);
-    at_least_950(
+    at_least(
+        950,
         "3 % slower is found in 60 blocks",
         of_thousand(60, 1.03, found),
     )
@@ -82,7 +87,8 @@ fn three_per_cent() -> Answer {
 
 fn interval() -> Answer {
     let holds = |blocks: &[Block]| ratio(blocks).is_some_and(|r| r.interval.contains(1.05));
-    at_least_950(
+    at_least(
+        990,
         "the interval of a ratio holds 1.05",
         of_thousand(20, 1.05, holds),
     )
@@ -106,7 +112,8 @@ fn flat_curve() -> Answer {
         };
         fell_after(&rates).is_some()
     };
-    at_most_fifty(
+    at_most(
+        50,
         "a flat curve falls beyond a core count",
         (0..1000).filter(fell).count(),
     )
@@ -114,7 +121,8 @@ fn flat_curve() -> Answer {
 
 fn no_pressure() -> Answer {
     let felt = |&seed: &u64| slower(&flat(seed, 23)).contains(&true);
-    at_most_fifty(
+    at_most(
+        50,
         "one of 21 pressures that are none is felt",
         (0..1000).filter(felt).count(),
     )

@@ -58,42 +58,36 @@ pub fn measure(request: &Request, environment: Environment) -> Result<AbResult, 
     )
 }
 
-/// Makes the runs.
+/// Makes the runs. The budget ends them before a block that would take longer than is left, as long
+/// as the latest.
 ///
 /// # Errors
 /// As [`measure`].
 pub fn run_blocks(request: &Request) -> Result<Vec<Block>, SweepError> {
     let start = Instant::now();
     let jobs = request.jobs();
-    // Not counted: warms the caches, shows what a failing command prints, and how long runs take.
+    // Not counted: warms the caches, and shows what a failing command prints.
     for job in &jobs {
         sample(job, &mut Runs::trial(job, SETTING)?)?;
     }
-    let planned = blocks(request, start.elapsed(), 2 * start.elapsed());
+    let most = request.blocks.max(LEAST);
     let mut runs = [
         Runs::start(&jobs[0], SETTING)?,
         Runs::start(&jobs[1], SETTING)?,
     ];
-    let mut progress = Progress::new(planned);
+    let mut progress = Progress::new(most);
     let mut random = Random::new(request.seed);
     let mut found = Vec::new();
-    while found.len() < planned {
-        progress.step("blocks of four runs");
+    let mut block = Duration::ZERO;
+    while found.len() < LEAST || (found.len() < most && start.elapsed() + block < request.budget) {
+        progress.step("blocks of four runs, if time allows");
+        let began = Instant::now();
         let a_outside = random.below(2) == 0;
         let run = |side: usize| sample(&jobs[side], &mut runs[side]);
         found.push(Block::run(a_outside, run)?);
-        if found.len() >= LEAST && start.elapsed() > request.budget {
-            break;
-        }
+        block = began.elapsed();
     }
     Ok(found)
-}
-
-/// Blocks that fit the budget, each of which takes `block`, when `spent` is spent of it.
-fn blocks(request: &Request, spent: Duration, block: Duration) -> usize {
-    let left = request.budget.saturating_sub(spent).as_secs_f64();
-    let fit = (left / block.as_secs_f64().max(1e-6)) as usize;
-    fit.clamp(LEAST, request.blocks.max(LEAST))
 }
 
 fn judged(

@@ -111,7 +111,7 @@ pub struct AbResult {
     pub verdict: Verdict,
     /// Time of B over time of A: above 1, B is slower.
     pub ratio: f64,
-    /// Its interval, which holds the truth in 97 of 100 comparisons.
+    /// Its interval, which holds the truth in 995 of 1000 comparisons.
     pub interval: Interval,
     /// The smallest slow-down that matters.
     pub worth: f64,

@@ -12,7 +12,6 @@ use crate::ab::judge::{Verdict, ratio};
 use crate::ab::measure::run_blocks;
 use crate::ab::{Block, Request};
 use crate::harness::runs::SweepError;
-use crate::statistics::LEVEL;
 use crate::statistics::signed_rank::LEAST;
 
 /// The slow-down that has to be found, and in which share of the comparisons.
@@ -25,6 +24,13 @@ const BLOCKS: usize = 60;
 const DRAWS: usize = 1000;
 /// Comparisons of nothing with nothing, and when measuring less.
 const COMPARISONS: [usize; 2] = [1000, 100];
+
+/// Of `comparisons` of nothing with nothing, those that may say a difference: one of a hundred. Fewer
+/// than three would be too many by chance.
+pub const fn alarms_allowed(comparisons: usize) -> usize {
+    let hundredth = comparisons / 100;
+    if hundredth < 3 { 3 } else { hundredth }
+}
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,7 +49,7 @@ pub struct Noise {
 impl Noise {
     /// Whether the instrument does not cry wolf, and finds what is there.
     pub fn holds(&self) -> bool {
-        self.different as f64 <= LEVEL * self.comparisons as f64 && self.found >= POWER
+        self.different <= alarms_allowed(self.comparisons) && self.found >= POWER
     }
 
     /// Judges blocks of `nothing` against nothing, cut into comparisons of the fewest blocks, and
@@ -109,7 +115,8 @@ pub fn measure(program: &str, quick: bool, seed: u64) -> Result<Noise, SweepErro
     let request = |a: &str, b: &str, blocks: usize| Request {
         commands: [command(a), command(b)],
         worth: SLOWER,
-        budget: Duration::from_mins(2),
+        // A thousand comparisons take two to three.
+        budget: Duration::from_mins(4),
         blocks,
         cause: false,
         prepare: None,

@@ -6,12 +6,11 @@ use host::environment::Environment;
 use report::{Block, Document, Progress, Table};
 use serde::{Deserialize, Serialize};
 
-use super::noise::{Noise, POWER};
+use super::noise::{Noise, POWER, alarms_allowed};
 use super::{Carrier, Load, Truth, Work, all, makefile, noise};
 use crate::harness::plan::Mode;
 use crate::measure::{Request, measure};
 use crate::result::ScaleResult;
-use crate::statistics::LEVEL;
 use crate::workloads::{MARK, installed};
 
 /// The name of this format.
@@ -180,18 +179,22 @@ fn hold(load: &Load, cores: u32, e: f64, speedup: f64, share: impl Fn(&str) -> f
 }
 
 fn noise_table(noise: &Noise) -> Table {
-    let share = noise.different as f64 / noise.comparisons.max(1) as f64;
+    let comparisons = noise.comparisons.max(1) as f64;
+    let (share, allowed) = (
+        noise.different as f64 / comparisons,
+        alarms_allowed(noise.comparisons),
+    );
     let rows = [
         (
             "a command against itself differs",
-            format!("at most {:.0} %", LEVEL * 100.0),
+            format!("at most {:.0} %", allowed as f64 / comparisons * 100.0),
             format!(
                 "{:.1} %: {} of {}",
                 share * 100.0,
                 noise.different,
                 noise.comparisons
             ),
-            share <= LEVEL,
+            noise.different <= allowed,
         ),
         (
             "3 % more work in two minutes is called slower",

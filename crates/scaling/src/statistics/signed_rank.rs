@@ -7,13 +7,12 @@
 
 use figures::{Estimate, Interval, median};
 
-/// The interval misses the truth in this share of the cases at most. Less than
-/// [`super::LEVEL`], so that the share which a calibration counts in a thousand cases, and which
-/// itself scatters, stays below that.
-pub const MISSES: f64 = 0.03;
-/// Differences below which no interval holds so much: of six, all lie on one side by chance in one
-/// case of 32.
-pub const LEAST: usize = 7;
+/// The interval misses the truth in this share of the cases at most. Half of what a calibration
+/// accepts, because the share that it counts in a thousand cases scatters.
+pub const MISSES: f64 = 0.005;
+/// Differences below which no interval holds so much: of eight, all lie on one side by chance in one
+/// case of 128.
+pub const LEAST: usize = 9;
 
 /// The centre of `differences`; `None` for fewer than [`LEAST`].
 pub fn centre(differences: &[f64]) -> Option<Estimate> {
