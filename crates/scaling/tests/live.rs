@@ -167,6 +167,7 @@ fn printing_without_end_is_named() {
     let mut prints = request(&["sh", "-c", "head -c 120000000 /dev/zero"]);
     prints.rounds = Some(1);
     prints.cores = Some(1);
+    prints.timeout = Duration::from_mins(2);
     let result = run(&prints).unwrap();
     assert!(
         result

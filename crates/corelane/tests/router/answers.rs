@@ -109,8 +109,7 @@ fn who_captures_goes_first_and_the_console_says_so() {
         let failed = look()["failed"].to_string();
         failed.contains("captures; frames are shown here when that has ended")
     });
-    (0..2).for_each(|_| wires.a.send(&frame));
-    assert_eq!(capture.end().0, Some(0));
+    assert_eq!(capture.end_of(|| wires.a.send(&frame)).0, Some(0));
     wait_for("frames again", 10, || {
         let told = look();
         told["failed"] == Value::Null && frames(&told) == 3

@@ -2,8 +2,14 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use super::lab::{Socket, text};
+
+/// Longer than any capture here takes.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// Between frames that are sent again.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// A capture under way.
 pub(super) struct Capture {
@@ -46,13 +52,34 @@ impl Capture {
         unsafe { libc::kill(self.child.id().cast_signed(), signal) };
     }
 
-    /// Its end: exit code, what it printed, what it said.
-    pub(super) fn end(mut self) -> (Option<i32>, String, String) {
-        let (mut out, mut said) = (String::new(), String::new());
+    /// Its end: exit code, what it printed, what it said. No exit code: it had to be killed.
+    pub(super) fn end(self) -> (Option<i32>, String, String) {
+        self.end_of(|| {})
+    }
+
+    /// The same of what `send` sends, until it has ended.
+    pub(super) fn end_of(mut self, send: impl Fn()) -> (Option<i32>, String, String) {
         let mut stdout = self.child.stdout.take().unwrap();
-        stdout.read_to_string(&mut out).unwrap();
-        self.said.read_to_string(&mut said).unwrap();
-        (self.child.wait().unwrap().code(), out, said)
+        let mut stderr = self.said;
+        let read = |from: &mut dyn Read| {
+            let mut all = String::new();
+            from.read_to_string(&mut all).unwrap();
+            all
+        };
+        std::thread::scope(|scope| {
+            let out = scope.spawn(move || read(&mut stdout));
+            let said = scope.spawn(move || read(&mut stderr));
+            let begun = Instant::now();
+            while self.child.try_wait().unwrap().is_none() {
+                if begun.elapsed() > PATIENCE {
+                    self.child.kill().unwrap();
+                }
+                send();
+                std::thread::sleep(PAUSE);
+            }
+            let code = self.child.wait().unwrap().code();
+            (code, out.join().unwrap(), said.join().unwrap())
+        })
     }
 }
 
