@@ -14,6 +14,9 @@ use crate::trial::Trial;
 const BACK_OFF: (f64, f64) = (0.7, 0.97);
 /// Attempts to find the rate that the tester holds.
 const ATTEMPTS: u32 = 24;
+/// Frames of a trial that say whether it holds a rate. Fewer come through by chance, whatever others
+/// do on its cores.
+const TELLING: f64 = 100.0;
 
 /// Finds the highest rate that the tester offers, receives and checks without loss.
 ///
@@ -99,8 +102,9 @@ fn limit(session: &mut Session<'_>, seconds: f64) -> Option<f64> {
     session.trial(&burst, "warm-up", None)?;
     let went = session.trial(&burst, "as fast as it goes", None)?;
     let mut rate = went.forwarded_each().min(ceiling);
+    let least = (TELLING / seconds).min(ceiling);
     for _ in 0..ATTEMPTS {
-        if rate < 1.0 || session.stopped().is_some() {
+        if rate < least || session.stopped().is_some() {
             break;
         }
         let Some(carried) = fails_at(session, rate, seconds) else {
