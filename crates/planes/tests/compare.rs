@@ -11,7 +11,7 @@ use planes::guest;
 use planes::plan::Plan;
 use planes::result::{Cell, Plane};
 
-const ATTEMPTS: u32 = 3;
+const ATTEMPTS: u32 = 6;
 
 #[test]
 fn delay_is_taken_at_one_rate_in_every_deployment_and_mode() {

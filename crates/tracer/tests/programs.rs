@@ -384,7 +384,7 @@ fn a_removed_locks_measured_gain_lies_inside_the_predicted_interval() {
     let look = || record::record_while(&Options::default(), shared).expect("root may record");
     let (mut before, mut trace) = look();
     // Who takes the cores from both threads hides whose lock it was.
-    for _ in 0..4 {
+    for _ in 0..11 {
         let budget = Analysis::new(&trace).budget;
         if budget.other * 20 < budget.wall {
             break;
