@@ -44,7 +44,9 @@ fn our_router_is_started_killed_and_started_again() {
     let before = sockets();
     let words = ["reset", "--dut", "corelane", "--sizes", "64"];
     let rate = ["--rate", "2000", "--around", "0.5"];
-    let (_, result) = stored(directory.path(), &[&words[..], &SHORT, &rate].concat());
+    let (output, result) = stored(directory.path(), &[&words[..], &SHORT, &rate].concat());
+    let said = text(&output.stderr);
+    assert!(!said.contains("slow-port"), "{said}");
     let row = rows(&result, "reset")[0];
     assert!(received(row) > 0);
     let details = row["details"].to_string();

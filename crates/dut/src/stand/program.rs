@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use host::offload::Offload;
 use host::process::Group;
 use host::temporary::Directory;
 use router::management_plane::config::InstanceName;
@@ -13,7 +14,7 @@ use tester::rig::{Rig, RigError};
 use tester::veth::Testbed;
 
 use super::namespaces::{Ground, cores};
-use super::rigs::Maker;
+use super::rigs::{Generator, Maker};
 use super::{Stand, reasons};
 use crate::error::Error;
 
@@ -42,6 +43,13 @@ pub fn open(maker: Maker, ground: Ground, engine: &str) -> Result<Box<dyn Stand>
         maker,
         engine: engine.to_owned(),
     };
+    // The generator's programs come to the ends with its first trial, but the router looks before.
+    if program.maker.generator == Generator::Xdp {
+        let Testbed { tester, ends, .. } = &program.testbed;
+        for end in ends {
+            tester.switch(&end.interface, Offload::GenericReceive, true)?;
+        }
+    }
     program.start()?;
     Ok(Box::new(program))
 }
