@@ -55,6 +55,9 @@ const NOTICEABLE: f64 = 0.05;
 /// When one thread alone ran for this share of the program's time while another waited for a
 /// signal, the serial share is not known.
 const UNTOLD: f64 = 0.05;
+/// When threads were ready and had no core, for others, for this share of the program's time, it is
+/// not known which would meet at a lock.
+const HIDDEN: f64 = 0.25;
 /// Parts of a core smaller than this are not worth a word.
 const WORTH_SAYING: f64 = 0.01;
 
@@ -86,6 +89,7 @@ pub fn verdict(trace: &Trace, analysis: &Analysis) -> Verdict {
     }
     let polled = polling(analysis);
     let untold = turns(analysis).or_else(|| waited_unseen(analysis));
+    let untold = untold.or_else(|| hidden(budget).filter(|_| verdict.blamed.is_empty()));
     if verdict.blamed.is_empty() && polled.is_none() && untold.is_none() {
         verdict.sentences.push(no_lock(&analysis.locks));
     }
@@ -258,6 +262,19 @@ fn waited_unseen(analysis: &Analysis) -> Option<String> {
              thread ran while another waited for a signal. That may be a lock, a condition \
              variable, a channel or a parked thread.",
             share * 100.0
+        )
+    })
+}
+
+/// That others had the cores for so long that threads seldom ran together.
+fn hidden(budget: &Budget) -> Option<String> {
+    let share = budget.starved as f64 / budget.program.max(1) as f64;
+    (share >= HIDDEN).then(|| {
+        format!(
+            "Whether a lock stands in the way is not known. Threads ran for {}, and were ready \
+             without a core for {}. Those that do not run together meet at no lock.",
+            Nanoseconds(budget.program),
+            Nanoseconds(budget.starved)
         )
     })
 }

@@ -4,7 +4,8 @@ use tracer::analyse::Analysis;
 use tracer::analyse::budget::WaitFor;
 use tracer::analyse::critical_path::Link;
 use tracer::event::{Context, Interrupt, Kind, Left};
-use tracer::trace::Scope;
+use tracer::trace::{Scope, Trace};
+use tracer::verdict::verdict;
 
 use super::near;
 use crate::synthetic::{Hand, MAIN, Workload};
@@ -41,20 +42,25 @@ fn the_budget_accounts_for_every_nanosecond() {
     }
 }
 
-#[test]
-fn a_stolen_core_is_starvation_and_the_thief_has_a_name() {
-    let mut hand = Hand::new(2, 10_000_000);
+/// Eleven milliseconds of two threads on two cores. Another program takes core 1 for so long of each
+/// of the first ten; the thread that was there stays runnable.
+fn stolen(taken: u64) -> Trace {
+    let mut hand = Hand::new(2, 11_000_000);
     hand.thread(1001, MAIN, "worker");
     hand.thread(500, 500, "miner");
     hand.switch(1, 0, 0, Left::Runnable, MAIN);
     hand.switch(1, 1, 0, Left::Runnable, 1001);
-    // The thief takes core 1 for seven tenths of each millisecond; the worker stays runnable.
     for round in 0..10_u64 {
         let time = 100_000 + round * 1_000_000;
         hand.switch(time, 1, 1001, Left::Preempted, 500);
-        hand.switch(time + 700_000, 1, 500, Left::Runnable, 1001);
+        hand.switch(time + taken, 1, 500, Left::Runnable, 1001);
     }
-    let budget = Analysis::new(&hand.trace()).budget;
+    hand.trace()
+}
+
+#[test]
+fn a_stolen_core_is_starvation_and_the_thief_has_a_name() {
+    let budget = Analysis::new(&stolen(700_000)).budget;
     assert_eq!(budget.total(), budget.wall * budget.cores);
     assert_eq!(budget.starved, 7_000_000);
     assert_eq!(
@@ -62,6 +68,23 @@ fn a_stolen_core_is_starvation_and_the_thief_has_a_name() {
         ("miner".to_owned(), 7_000_000, 7_000_000)
     );
     assert_eq!(budget.idle_locks, 0);
+}
+
+#[test]
+fn threads_that_seldom_run_together_are_not_called_free_of_locks() {
+    for (taken, words) in [
+        (700_000, "Whether a lock stands in the way is not known"),
+        (200_000, "No lock stands in the way"),
+    ] {
+        let trace = stolen(taken);
+        let sentences = verdict(&trace, &Analysis::new(&trace)).sentences;
+        let said = |words: &str| sentences.iter().any(|one| one.starts_with(words));
+        assert!(said(words), "{sentences:?}");
+        assert!(
+            !(said("No lock") && said("Whether")) && said("Starvation"),
+            "{sentences:?}"
+        );
+    }
 }
 
 #[test]
