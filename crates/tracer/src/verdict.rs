@@ -89,7 +89,7 @@ pub fn verdict(trace: &Trace, analysis: &Analysis) -> Verdict {
     }
     let polled = polling(analysis);
     let untold = turns(analysis).or_else(|| waited_unseen(analysis));
-    let untold = untold.or_else(|| hidden(budget).filter(|_| verdict.blamed.is_empty()));
+    let untold = untold.or_else(|| hidden(analysis).filter(|_| verdict.blamed.is_empty()));
     if verdict.blamed.is_empty() && polled.is_none() && untold.is_none() {
         verdict.sentences.push(no_lock(&analysis.locks));
     }
@@ -266,10 +266,17 @@ fn waited_unseen(analysis: &Analysis) -> Option<String> {
     })
 }
 
+/// How many threads the program has.
+fn own_threads(analysis: &Analysis) -> usize {
+    let threads = analysis.timeline.threads.iter();
+    threads.filter(|thread| thread.role == Role::Target).count()
+}
+
 /// That others had the cores for so long that threads seldom ran together.
-fn hidden(budget: &Budget) -> Option<String> {
+fn hidden(analysis: &Analysis) -> Option<String> {
+    let budget = &analysis.budget;
     let share = budget.starved as f64 / budget.program.max(1) as f64;
-    (share >= HIDDEN).then(|| {
+    (share >= HIDDEN && own_threads(analysis) > 1).then(|| {
         format!(
             "Whether a lock stands in the way is not known. Threads ran for {}, and were ready \
              without a core for {}. Those that do not run together meet at no lock.",
@@ -318,13 +325,7 @@ fn starvation(budget: &Budget, verdict: &mut Verdict) {
 
 fn limit(analysis: &Analysis, verdict: &mut Verdict) {
     if let (Some((fraction, at)), Some(ceiling)) = (verdict.serial_fraction, verdict.ceiling) {
-        let threads = analysis
-            .timeline
-            .threads
-            .iter()
-            .filter(|thread| thread.role == Role::Target)
-            .count();
-        if threads < 2 && at.low > 0.95 {
+        if own_threads(analysis) < 2 && at.low > 0.95 {
             verdict.sentences.push(
                 "The program has one thread: a second core has nothing to do for it.".to_owned(),
             );

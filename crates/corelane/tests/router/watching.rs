@@ -237,7 +237,7 @@ fn top_shows_rates_and_gives_the_terminal_back() {
     // Less where others have the core of who sends.
     let rates: Vec<f64> = (0..5).map(|_| rate()).collect();
     assert!(
-        rates.iter().any(|rate| (20.0..1000.0).contains(rate)),
+        rates.iter().all(|&rate| rate < 1000.0) && rates.iter().any(|&rate| rate >= 20.0),
         "100 a second are sent: {rates:?}"
     );
     if needs::program("script") {

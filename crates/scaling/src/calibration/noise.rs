@@ -25,11 +25,10 @@ const DRAWS: usize = 1000;
 /// Comparisons of nothing with nothing, and when measuring less.
 const COMPARISONS: [usize; 2] = [1000, 100];
 
-/// Of `comparisons` of nothing with nothing, those that may say a difference: one of a hundred. Fewer
-/// than three would be too many by chance.
-pub const fn alarms_allowed(comparisons: usize) -> usize {
-    let hundredth = comparisons / 100;
-    if hundredth < 3 { 3 } else { hundredth }
+/// How many of so many comparisons of nothing with nothing may say a difference: one in a hundred, but
+/// always three, since chance alone makes as many of few.
+pub fn alarms_allowed(comparisons: usize) -> usize {
+    (comparisons / 100).max(3)
 }
 
 /// What was found.
@@ -115,7 +114,7 @@ pub fn measure(program: &str, quick: bool, seed: u64) -> Result<Noise, SweepErro
     let request = |a: &str, b: &str, blocks: usize| Request {
         commands: [command(a), command(b)],
         worth: SLOWER,
-        // A thousand comparisons take two to three.
+        // A thousand comparisons take two to three minutes.
         budget: Duration::from_mins(4),
         blocks,
         cause: false,
