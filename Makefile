@@ -1,6 +1,6 @@
 # Two commands matter: `make study` and `make test`. The rest serves those who change the code.
 .DEFAULT_GOAL := study
-.PHONY: fleet site reference schemas prove dist soak verify-frames explain-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-builds bench-budget bench-router bench-tester bench-scale bench-bgp-reset bench-capture bench-bfd bench-fleet-tables bench-takeover bench-trace-long bench-spread
+.PHONY: fleet site reference schemas prove dist soak verify-frames explain-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-builds bench-budget bench-cache bench-router bench-tester bench-scale bench-bgp-reset bench-capture bench-bfd bench-fleet-tables bench-takeover bench-trace-long bench-spread
 
 # What there is to make, from the comments of this file.
 help:
@@ -205,6 +205,11 @@ bench-builds: build
 bench-budget:
 	@scripts/setup bpf
 	cargo run --release --locked --quiet --package dut --example budget -- $(addprefix --routes ,$(PREFIXES)) $(ARGS)
+
+# How long lines stay in the cache that the first core shares with others, neighbours of a virtual
+# machine among them. A few seconds, on a quiet machine.
+bench-cache:
+	cargo run --release --locked --quiet --package dut --example cache_stay
 
 # What capturing costs the frames that are forwarded, by turns on one device, with what it may cost at
 # most. Needs root and a quiet machine, some three minutes; ARGS="--rounds 100".
