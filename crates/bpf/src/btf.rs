@@ -38,6 +38,8 @@ pub struct Btf {
     /// Where each type begins in `bytes`, by its number.
     types: Vec<usize>,
     strings: usize,
+    /// Where names of a module begin: their number of the first, and where that is in `bytes`.
+    more_strings: (usize, usize),
 }
 
 /// One type's head.
@@ -55,30 +57,55 @@ struct Head {
 impl Btf {
     /// Reads the running kernel's. `None` when it was built without, or `path` is something else.
     pub fn read(path: &Path) -> Option<Self> {
-        Self::parse(std::fs::read(path).ok()?)
+        Self::parse(&std::fs::read(path).ok()?)
     }
 
     /// Reads the content of such a file, or of an object's section `.BTF`.
-    pub fn parse(bytes: Vec<u8>) -> Option<Self> {
-        let word = |at: usize| word(&bytes, at);
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        Self::nothing().and(bytes)
+    }
+
+    /// This and what a file of a module adds to it (`/sys/kernel/btf/NAME`), whose types and names go
+    /// on where these end.
+    pub fn with_module(&self, path: &Path) -> Option<Self> {
+        self.and(&std::fs::read(path).ok()?)
+    }
+
+    fn nothing() -> Self {
+        Self {
+            bytes: Vec::new(),
+            // Number 0 is `void` and has no entry.
+            types: vec![usize::MAX],
+            strings: 0,
+            more_strings: (0, 0),
+        }
+    }
+
+    fn and(&self, bytes: &[u8]) -> Option<Self> {
+        let word = |at: usize| Some(word(bytes, at)? as usize);
         if bytes.get(..2)? != MAGIC.to_le_bytes() {
             return None;
         }
-        let header = (word(4)? as usize).max(HEADER);
-        let (begin, length) = (header + word(8)? as usize, word(12)? as usize);
-        let strings = header + word(16)? as usize;
+        let header = word(4)?.max(HEADER);
+        let (begin, length) = (header + word(8)?, word(12)?);
+        let (strings, strings_length) = (header + word(16)?, word(20)?);
         let end = begin.checked_add(length)?.min(bytes.len());
-        // Number 0 is `void` and has no entry.
-        let mut types = vec![usize::MAX];
+        let behind = self.bytes.len();
+        let mut types = self.types.clone();
         let mut at = begin;
         while at + TYPE <= end {
-            types.push(at);
-            at += TYPE + tail(word(at + 4)?)?;
+            types.push(behind + at);
+            at += TYPE + tail(self::word(bytes, at + 4)?)?;
         }
         Some(Self {
-            bytes,
+            bytes: [&self.bytes, bytes].concat(),
             types,
-            strings,
+            strings: if behind == 0 { strings } else { self.strings },
+            more_strings: if behind == 0 {
+                (strings_length, usize::MAX)
+            } else {
+                (self.more_strings.0, behind + strings)
+            },
         })
     }
 
@@ -155,9 +182,13 @@ impl Btf {
     }
 
     fn is_called(&self, offset: u32, name: &str) -> bool {
-        let at = self.strings + offset as usize;
-        self.bytes
-            .get(at..at + name.len() + 1)
+        let (own, more) = self.more_strings;
+        let offset = offset as usize;
+        let at = match offset.checked_sub(own) {
+            Some(beyond) => more.checked_add(beyond),
+            None => Some(self.strings + offset),
+        };
+        at.and_then(|at| self.bytes.get(at..at.checked_add(name.len() + 1)?))
             .is_some_and(|text| text.split_last() == Some((&0, name.as_bytes())))
     }
 
@@ -166,6 +197,11 @@ impl Btf {
             self.head(*number)
                 .is_some_and(|head| head.kind == kind && self.is_called(head.name, name))
         })
+    }
+
+    /// The number of a structure.
+    pub fn structure(&self, name: &str) -> Option<u32> {
+        self.find(kind::STRUCT, name)
     }
 
     /// The number of a function.

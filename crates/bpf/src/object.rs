@@ -93,7 +93,7 @@ impl Object {
         if elf.architecture() != Architecture::Bpf {
             return Err(broken("file", "not for the eBPF machine"));
         }
-        let types = Btf::parse(data(&elf, ".BTF")?.to_vec())
+        let types = Btf::parse(data(&elf, ".BTF")?)
             .ok_or_else(|| broken(".BTF", "no types that can be read"))?;
         let license = CStr::from_bytes_until_nul(data(&elf, "license")?)
             .map_err(|error| broken("license", error))?;

@@ -8,6 +8,7 @@
 #define LOAD_BYTES bpf_xdp_load_bytes
 #define DROP XDP_DROP
 #define PASS XDP_PASS
+#include "ahead.h"
 #include "next_hop.h"
 #include "rewrite.h"
 #include "source.h"
@@ -38,6 +39,11 @@
 
 #ifdef WITHOUT_SUMS
 #define is_partial(transport, end, protocol, sum, length) ((void)(sum), 0)
+#endif
+
+#if defined WITHOUT_AHEAD || defined WITHOUT_SEARCH
+#undef BOX
+#define BOX 0
 #endif
 
 #ifdef WITHOUT_SEARCH

@@ -13,6 +13,7 @@
 #define LOAD_BYTES bpf_xdp_load_bytes
 #define DROP XDP_DROP
 #define PASS XDP_PASS
+#include "ahead.h"
 #include "next_hop.h"
 #include "rewrite.h"
 #include "tags.h"
@@ -89,8 +90,14 @@ SEC("xdp.frags") int forward(struct xdp_md *context)
 	way.type = *(__u16 *)(data + 12);
 	/* The destination of what has no tag, long before the search: there is enough to do meanwhile. */
 	const struct table *table = KERNEL_FIB ? 0 : table_at(port->table);
-	if (table && way.type == bpf_htons(TYPE_IPV4) && data + ETHERNET_LENGTH + 20 <= end)
-		fetch4(table, bpf_ntohl(*(__u32 *)(data + ETHERNET_LENGTH + 16)));
+	_Bool six = way.type == bpf_htons(TYPE_IPV6);
+	if (table && (six || way.type == bpf_htons(TYPE_IPV4)) && data + destination_at(six) + 8 <= end) {
+		__u64 destination = destination_of(*(__u64 *)(data + destination_at(six)), six);
+		if (BOX && table->large >> six & 1)
+			way.known = look_ahead(context, table, port->table, cpu, destination, six);
+		else if (!six)
+			fetch4(table, destination);
+	}
 	__u32 start = ETHERNET_LENGTH;
 	enum reason reason = LINK_GROUP;
 	__u64 wanted = *(volatile const __u64 *)&port->station;
@@ -115,6 +122,7 @@ SEC("xdp.frags") int forward(struct xdp_md *context)
 		if (!wanted || !vlan)
 			return leave(mine, UNKNOWN_VLAN, 1);
 		way.table = in->table;
+		way.known = 0; /* in the port's table */
 		vlan->received++;
 		vlan->received_bytes += way.length;
 	}

@@ -119,7 +119,7 @@ INLINE struct found find4(const struct way *way, const struct ipv4 *ip)
 	const struct table *table = KERNEL_FIB ? 0 : table_at(way->table);
 	if (!table)
 		return found;
-	found.number = search4(table, ipv4_destination(ip));
+	found.number = way->known ? way->known - 1 : search4(table, ipv4_destination(ip));
 	found.source_fits = source_fits(way->table, table, way->station, ipv4_source(ip), way->cpu, PORT, way->tag & 0xfff);
 	/* The verifier goes one way for all answers. */
 	FORGET(found.number, way->length);
@@ -133,7 +133,7 @@ INLINE struct found find6(const struct way *way, const struct ipv6 *ip)
 	const struct table *table = KERNEL_FIB ? 0 : table_at(way->table);
 	if (!table)
 		return found;
-	found.number = search6(table, bpf_be64_to_cpu(ip->word[3]), bpf_be64_to_cpu(ip->word[4]));
+	found.number = way->known ? way->known - 1 : search6(table, bpf_be64_to_cpu(ip->word[3]), bpf_be64_to_cpu(ip->word[4]));
 	FORGET(found.number, way->length);
 	return found;
 }

@@ -37,6 +37,7 @@ struct way {
 	__u32 frames;  /* on the wire; where one can be several */
 	__u32 largest; /* bytes of the largest IP packet among these; where one can be several */
 	__u32 flows;   /* of the port */
+	__u32 known;   /* one more than the next hop of the destination, when it was searched for before; else 0 */
 	__u32 start;   /* of the IP packet in the frame */
 	__u8 addresses[12] __attribute__((aligned(8))); /* a stack knows no other */
 	__u16 next_hop;

@@ -259,6 +259,15 @@ fn forwarder_for_changes(request: Request, station: [u8; 6]) -> Forwarder {
     }
     let covering = (Prefix::containing(0x0a01_0000, 16), NextHop(1));
     forwarder.set_routes_v4(MAIN, &[covering]);
+    // So many that frames which wait are searched for together.
+    let others = |other: u32| {
+        (
+            Prefix::containing(0x1400_0000 + (other << 8), 24),
+            NextHop(1),
+        )
+    };
+    let others: Vec<_> = (0..20_000).map(others).collect();
+    forwarder.set_routes_v4(MAIN, &others);
     forwarder
 }
 
@@ -448,6 +457,14 @@ fn a_refused_program_says_what_the_verifier_said() {
             "TELLER",
             "VLANS",
             "REMEMBERED",
+            "AHEADS",
+            "BOX",
+            "BUFF_RXQ",
+            "RXQ_RING",
+            "RING_HEAD",
+            "RING_SIZE",
+            "RING_QUEUE",
+            "FRAME_DATA",
         ] {
             loader = loader.constant(name, 0);
         }

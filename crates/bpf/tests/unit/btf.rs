@@ -39,7 +39,7 @@ fn sample() -> Vec<u8> {
 
 #[test]
 fn fields_and_arguments_are_found() {
-    let btf = Btf::parse(sample()).expect("type information");
+    let btf = Btf::parse(&sample()).expect("type information");
     assert_eq!(btf.offset("task", &["a"]), Some(0));
     assert_eq!(
         btf.offset("task", &["pid"]),
@@ -51,13 +51,62 @@ fn fields_and_arguments_are_found() {
     assert_eq!(btf.tracepoint("sleep"), None);
 }
 
+/// `struct queue { int pid; struct task own; };` of a module, behind the sample's types and strings.
+fn module(base: &Btf) -> Vec<u8> {
+    let behind = base.more_strings.0 as u32;
+    let name = |text: &str| {
+        let bytes = &base.bytes[base.strings..];
+        let wanted = [text.as_bytes(), b"\0"].concat();
+        let mut places = bytes.windows(wanted.len());
+        places
+            .position(|part| part == wanted)
+            .expect("a name of the sample") as u32
+    };
+    let strings = b"queue\0own\0";
+    let words = [
+        [behind, 4 << 24 | 2, 12].to_vec(),
+        [name("pid"), 1, 0].to_vec(),
+        [behind + 6, 3, 32].to_vec(),
+    ]
+    .concat();
+    let length = words.len() as u32 * 4;
+    let mut file = MAGIC.to_le_bytes().to_vec();
+    file.extend([1, 0]);
+    for word in [24, 0, length, length, strings.len() as u32]
+        .into_iter()
+        .chain(words)
+    {
+        file.extend(word.to_le_bytes());
+    }
+    file.extend(strings);
+    file
+}
+
+#[test]
+fn a_module_goes_on_where_the_kernel_ends() {
+    let base = Btf::parse(&sample()).expect("type information");
+    let both = base.and(&module(&base)).expect("type information");
+    assert_eq!(both.offset("queue", &["pid"]), Some(0));
+    assert_eq!(both.offset("queue", &["own"]), Some(4));
+    assert_eq!(both.offset("queue", &["own", "pid"]), Some(8));
+    assert_eq!(both.offset("task", &["pid"]), Some(4));
+    assert_eq!(both.structure("queue"), Some(8));
+    assert_eq!(base.structure("queue"), None);
+    let whole = module(&base);
+    for length in 0..whole.len() {
+        if let Some(both) = base.and(&whole[..length]) {
+            let _ = both.offset("queue", &["own", "pid"]);
+        }
+    }
+}
+
 #[test]
 fn other_and_broken_files_are_refused() {
-    assert!(Btf::parse(b"\x7fELF".to_vec()).is_none());
-    assert!(Btf::parse(Vec::new()).is_none());
+    assert!(Btf::parse(b"\x7fELF").is_none());
+    assert!(Btf::parse(&[]).is_none());
     let whole = sample();
     for length in 0..whole.len() {
-        if let Some(btf) = Btf::parse(whole[..length].to_vec()) {
+        if let Some(btf) = Btf::parse(&whole[..length]) {
             let _ = (btf.offset("task", &["pid"]), btf.tracepoint("wake"));
         }
     }

@@ -67,9 +67,7 @@ impl Forwarder {
             return;
         }
         let made = self.with_room(true, |this| of(&mut this.tables[place]).insert_all(routes));
-        if !v6 {
-            self.arrays.changed(place);
-        }
+        self.arrays.changed(place, &self.tables[place]);
         if made.is_err() {
             // Of these none has fitted; fewer might.
             let might_fit = of(&mut self.tables[place]).len() + routes.len() / 2;

@@ -16,6 +16,7 @@ use bpf::attach::{Attachment, Mode, Request};
 use bpf::map::Map;
 use bpf::program::Program;
 
+use super::ahead::Ahead;
 use super::port::{Device, Port, PortSettings};
 use super::send::{Sends, Way};
 use super::tags::{Teller, Tellers};
@@ -113,10 +114,30 @@ pub(super) struct Order {
     pub(super) interface: String,
     pub(super) ifindex: u32,
     pub(super) place: Place,
-    /// For any mode and teller.
+    /// For any mode, teller and device.
     pub(super) load: Load,
+    /// For one that such frames wait at.
+    pub(super) ahead: Option<Ahead>,
     pub(super) maps: HashMap<&'static str, Map>,
     pub(super) sends: Option<Sends>,
+}
+
+/// A loaded program, and what it was loaded for.
+struct Made {
+    program: Program,
+    teller: Teller,
+    ahead: Option<Ahead>,
+}
+
+impl Made {
+    /// One that sees nothing but its frame.
+    fn of(program: Program, teller: Teller) -> Self {
+        Self {
+            program,
+            teller,
+            ahead: None,
+        }
+    }
 }
 
 impl Order {
@@ -140,18 +161,19 @@ impl Order {
                 _ => {}
             }
         }
-        let (program, attachment, teller) = done?;
+        let (made, attachment) = done?;
         self.maps["out"].set(self.load.port as u32, &self.ifindex)?;
         let device = Device::ask(&self.interface, self.ifindex).unwrap_or(Device::UNKNOWN);
         Ok(Port {
             ifindex: self.ifindex,
-            program,
+            program: made.program,
             attachment,
             device: Device {
                 suits: suits.unwrap_or(device.suits),
                 ..device
             },
-            teller,
+            teller: made.teller,
+            ahead: made.ahead,
             dry: OnceCell::new(),
             way: self.way(),
             settings: PortSettings::default(),
@@ -167,11 +189,7 @@ impl Order {
         sends.way(self.load.port as u32, self.ifindex).ok()?
     }
 
-    fn attach_at(
-        &self,
-        place: Place,
-        tellers: &mut Tellers,
-    ) -> Result<(Program, Attachment, Teller)> {
+    fn attach_at(&self, place: Place, tellers: &mut Tellers) -> Result<(Made, Attachment)> {
         match (self.load.target, place) {
             (Target::Copies { longest }, _) => {
                 let load = self.load_for(Mode::Tc, Teller::Nobody);
@@ -179,50 +197,46 @@ impl Order {
                 let program = loaded.program("take")?;
                 let attachment = Attachment::at_tc(&program, &self.interface, self.ifindex)?;
                 // There the kernel has the tag of every frame beside it.
-                Ok((loaded.program("hear")?, attachment, Teller::Stack))
+                Ok((Made::of(loaded.program("hear")?, Teller::Stack), attachment))
             }
             (_, Place::Xdp(request)) => self.attach_xdp(request, tellers),
             (_, Place::Elsewhere(mode)) => {
-                let (program, teller) = self.load_in(mode, tellers)?;
+                let made = self.load_in(mode, tellers)?;
                 let attachment = Attachment::elsewhere(&self.interface, self.ifindex, mode);
-                Ok((program, attachment, teller))
+                Ok((made, attachment))
             }
             (_, Place::Tc | Place::Suiting(_)) => self.attach_tc(),
         }
     }
 
-    fn attach_tc(&self) -> Result<(Program, Attachment, Teller)> {
+    fn attach_tc(&self) -> Result<(Made, Attachment)> {
         if self.load.lookup == Lookup::Kernel || self.load.target != Target::Ports {
             let remedy = "the kernel's table and AF_XDP sockets need XDP";
             return Err(Error::value("place of a program", "tc", remedy));
         }
-        let (program, teller) = self.load_tc()?;
-        let attachment = Attachment::at_tc(&program, &self.interface, self.ifindex)?;
-        Ok((program, attachment, teller))
+        let made = self.load_tc()?;
+        let attachment = Attachment::at_tc(&made.program, &self.interface, self.ifindex)?;
+        Ok((made, attachment))
     }
 
-    fn attach_xdp(
-        &self,
-        request: Request,
-        tellers: &mut Tellers,
-    ) -> Result<(Program, Attachment, Teller)> {
-        let attach = |program: &Program, request| {
-            Attachment::at(program, &self.interface, self.ifindex, request)
+    fn attach_xdp(&self, request: Request, tellers: &mut Tellers) -> Result<(Made, Attachment)> {
+        let attach = |made: &Made, request| {
+            Attachment::at(&made.program, &self.interface, self.ifindex, request)
         };
         if request != Request::Generic {
-            let (native, teller) = self.load_native(tellers.native(self.ifindex))?;
+            let native = self.load_native(tellers.native(self.ifindex))?;
             match attach(&native, Request::Native) {
                 Err(bpf::Error::NotNative { .. }) if request == Request::Any => {}
-                attachment => return Ok((native, attachment?, teller)),
+                attachment => return Ok((native, attachment?)),
             }
         }
-        let (generic, teller) = self.load_generic(tellers)?;
+        let generic = self.load_generic(tellers)?;
         let attachment = attach(&generic, Request::Generic)?;
-        Ok((generic, attachment, teller))
+        Ok((generic, attachment))
     }
 
     /// For a place that is another process's for the time being.
-    fn load_in(&self, mode: Mode, tellers: &mut Tellers) -> Result<(Program, Teller)> {
+    fn load_in(&self, mode: Mode, tellers: &mut Tellers) -> Result<Made> {
         match mode {
             Mode::Native => self.load_native(tellers.native(self.ifindex)),
             Mode::Generic => self.load_generic(tellers),
@@ -230,27 +244,43 @@ impl Order {
         }
     }
 
-    fn load_tc(&self) -> Result<(Program, Teller)> {
+    fn load_tc(&self) -> Result<Made> {
         // There the kernel has the tag of every frame beside it.
         let teller = Teller::Stack;
         let program = self.load_for(Mode::Tc, teller).load(&self.maps)?;
-        Ok((program, teller))
+        Ok(Made::of(program, teller))
     }
 
-    fn load_generic(&self, tellers: &mut Tellers) -> Result<(Program, Teller)> {
+    fn load_generic(&self, tellers: &mut Tellers) -> Result<Made> {
         let teller = tellers.generic(&self.maps["arrived"])?;
         let program = self.load_for(Mode::Generic, teller).load(&self.maps)?;
-        Ok((program, teller))
+        Ok(Made::of(program, teller))
     }
 
-    /// For the driver; one that may not be bound to it does not ask it.
-    fn load_native(&self, teller: Teller) -> Result<(Program, Teller)> {
-        let load = |teller| {
-            let program = self.load_for(Mode::Native, teller).load(&self.maps)?;
-            Ok((program, teller))
+    /// For the driver; one that may not be bound to it does not ask it. A kernel that does not let it
+    /// look ahead gets it without.
+    fn load_native(&self, teller: Teller) -> Result<Made> {
+        let load = |teller, ahead| {
+            let load = Load {
+                ahead,
+                ..self.load_for(Mode::Native, teller)
+            };
+            let program = load.load(&self.maps)?;
+            Ok(Made {
+                program,
+                teller,
+                ahead,
+            })
         };
-        match load(teller) {
-            Err(Error::Bpf(bpf::Error::NotBound { .. })) => load(Teller::Nobody),
+        let with = |teller| match self.ahead.and_then(|ahead| ahead.at(self.ifindex)) {
+            None => load(teller, None),
+            ahead => match load(teller, ahead) {
+                Err(Error::Bpf(bpf::Error::Refused { .. })) => load(teller, None),
+                outcome => outcome,
+            },
+        };
+        match with(teller) {
+            Err(Error::Bpf(bpf::Error::NotBound { .. })) => with(Teller::Nobody),
             outcome => outcome,
         }
     }

@@ -268,7 +268,10 @@ impl Forwarder {
             };
             let ifindex = port.ifindex;
             if shows.purpose.wants(ifindex) && !shows.knows(ifindex) {
-                let load = self.load_for(number, port.attachment.mode(), port.teller);
+                let load = Load {
+                    ahead: port.ahead,
+                    ..self.load_for(number, port.attachment.mode(), port.teller)
+                };
                 shows.load(&self.attacher, ifindex, load);
             }
         }

@@ -185,7 +185,7 @@ impl Forwarder {
         if self.left.tables.remove(&(number, true)).is_some() {
             empty(&mut self.tables[place].v6);
         }
-        self.arrays.changed(place);
+        self.arrays.changed(place, &self.tables[place]);
         Ok(())
     }
 
@@ -195,7 +195,7 @@ impl Forwarder {
         for (_, place) in self.retired_places.extract_if(.., over) {
             empty(&mut self.tables[place].v4);
             empty(&mut self.tables[place].v6);
-            self.arrays.changed(place);
+            self.arrays.changed(place, &self.tables[place]);
             self.free_places.push(place);
         }
     }

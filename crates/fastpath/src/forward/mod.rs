@@ -35,6 +35,7 @@
 //!   (`ethtool -K PEER gro on`). The forwarder asks the kernel whether a port does, and leaves
 //!   frames to the kernel as long as it does not ([`Forwarder::set_device`]).
 
+mod ahead;
 mod answers;
 mod attacher;
 pub mod capture;
@@ -66,6 +67,7 @@ mod workers;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
+use ahead::Ahead;
 use answers::Tables;
 use attacher::{Attacher, Coming};
 use bpf::attach::{Attachment, Mode};
@@ -170,6 +172,8 @@ struct Load {
     port: usize,
     mode: Mode,
     teller: Teller,
+    /// Whether it searches for frames that wait, too.
+    ahead: Option<Ahead>,
     /// To be run by hand.
     rehearsed: bool,
 }
@@ -221,7 +225,7 @@ impl Load {
             // Kernels without AF_XDP do not know the kind that sockets need.
             loader = loader.unused("sockets")?;
         }
-        loader = shared(loader, maps);
+        loader = Ahead::shape(self.ahead, shared(loader, maps), self.cpus)?;
         Ok(self.teller.shape(self.capacity.shape(loader, self.cpus)?))
     }
 
@@ -263,6 +267,8 @@ pub struct Forwarder {
     /// By interface index.
     coming: BTreeMap<u32, Coming>,
     attacher: Attacher,
+    /// For ports on a veth.
+    ahead: Option<Ahead>,
     maps: HashMap<&'static str, Map>,
     groups: BTreeMap<u16, Vec<NextHop>>,
     /// Members of these groups, each with its group.
@@ -326,6 +332,7 @@ impl Forwarder {
             port: 0,
             mode: Mode::Native,
             teller: Teller::Nobody,
+            ahead: None,
             rehearsed: false,
         }
         .loader(&OBJECT.bytes(), &HashMap::new())?
@@ -365,6 +372,10 @@ impl Forwarder {
             ports: Vec::new(),
             coming: BTreeMap::new(),
             attacher: Attacher::start(Tellers::of(types.as_ref()))?,
+            ahead: match lookup {
+                Lookup::Own => types.as_ref().and_then(Ahead::of),
+                Lookup::Kernel => None,
+            },
             port_words: loaded.map("ports")?.mapped()?,
             vlan_words: loaded.map("vlans")?.mapped()?,
             resting_vlans: HashMap::new(),

@@ -7,6 +7,7 @@ use bpf::attach::{Attachment, Mode};
 use bpf::features::{self, Redirects};
 use bpf::program::Program;
 
+use super::ahead::Ahead;
 use super::send::Way;
 use super::tags::Teller;
 use super::{Flows, Suits};
@@ -153,7 +154,9 @@ pub(super) struct Port {
     pub(super) attachment: Attachment,
     pub(super) device: Device,
     pub(super) teller: Teller,
-    /// The same without a driver to ask, to be run by hand.
+    /// Whether its program searches for frames that wait, too.
+    pub(super) ahead: Option<Ahead>,
+    /// The same without a driver to ask and without frames that wait, to be run by hand.
     pub(super) dry: OnceCell<Program>,
     /// For bursts of workers that sockets would be slow with.
     pub(super) way: Option<Way>,

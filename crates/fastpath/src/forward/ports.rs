@@ -94,6 +94,7 @@ impl Forwarder {
             ifindex,
             place,
             load: self.load_for(number, Mode::Native, Teller::Nobody),
+            ahead: self.ahead,
             maps: self.maps.clone(),
             sends: self.sends.clone(),
         };
@@ -134,6 +135,7 @@ impl Forwarder {
             port,
             mode,
             teller,
+            ahead: None,
             rehearsed: false,
         }
     }
@@ -143,7 +145,7 @@ impl Forwarder {
         let number = self.number_of(ifindex)?;
         let port = self.ports[number].as_ref();
         let port = port.ok_or(Error::NoPort(ifindex))?;
-        if !matches!(port.teller, Teller::Driver { .. }) {
+        if !matches!(port.teller, Teller::Driver { .. }) && port.ahead.is_none() {
             return Ok(&port.program);
         }
         if let Some(dry) = port.dry.get() {

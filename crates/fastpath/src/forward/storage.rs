@@ -15,12 +15,17 @@ use fib::next_hop::{EntryCell, NEXT_HOPS, NextHopStorage};
 use fib::storage::{Region, Zeroable};
 use fib::table::TableStorage;
 
+use super::answers::Tables;
+
 /// Of `struct link_counters` in the C source.
 const LINK_BYTES: u32 = 32;
 /// Of a cache line: what a CPU counts in fills whole ones.
 const LINE_BYTES: u32 = 64;
-/// Of `struct table`, in 64-bit words; the last one counts changes.
-const TABLE_WORDS: usize = 3;
+/// Of `struct table`, in 64-bit words; the third counts changes, the fourth says what is large.
+const TABLE_WORDS: usize = 4;
+/// From so many routes of a family on, a table counts as large: its nodes fill a quarter of a MiB,
+/// as much as a core's second cache has at least.
+const LARGE: usize = 1 << 14;
 /// Of what a CPU remembers of sources: bpf/source.h.
 const REMEMBERED: usize = 1 << 8;
 
@@ -175,11 +180,14 @@ impl Arrays {
         )
     }
 
-    /// Says that answers of table `index` have changed: what programs remember of it ends.
-    pub(super) fn changed(&self, index: usize) {
+    /// Says that answers of table `index` have changed, which is now as given: what programs remember of
+    /// it ends.
+    pub(super) fn changed(&self, index: usize, now: &Tables) {
         let word = TABLE_WORDS * index + 2;
         fence(Ordering::Release);
         self.tables.write(word, self.tables.read(word) + 1);
+        let large = u64::from(now.v4.len() >= LARGE) | u64::from(now.v6.len() >= LARGE) << 1;
+        self.tables.write(word + 1, large);
     }
 
     /// The arrays of the next hops.

@@ -3,6 +3,7 @@
 
 mod bench;
 
+mod ahead;
 mod capture;
 mod leave;
 mod limits;
