@@ -42,7 +42,6 @@
 #endif
 
 #if defined WITHOUT_AHEAD || defined WITHOUT_SEARCH
-#undef BOX
 #define BOX 0
 #endif
 

@@ -46,6 +46,7 @@ struct ahead {
 	__u64 at[AHEAD], word[AHEAD];         /* where the search goes on, and what is there */
 };
 VALUES(ahead, struct ahead, 1);
+_Static_assert(sizeof(struct ahead) == 2112, "as src/forward/ahead.rs has it");
 
 /* As a loop: copies would push other code out of the cache. How many there are the verifier never knows. */
 #define EACH(all) _Pragma("clang loop unroll(disable)") for (__u32 i = 0; i < AHEAD && i < *(volatile __u64 *)&(all)->seen; i++)

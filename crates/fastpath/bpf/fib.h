@@ -21,7 +21,7 @@ CONSTANT(NODES6);
 #define STEPS6 24
 
 /* First entry and first word of one table; how often its answers have changed, from 1; bits 0 and 1 of
- * `large`: IPv4 and IPv6 have more routes than near caches hold. */
+ * `large`: IPv4 and IPv6 have so many routes that it pays to look ahead. */
 struct table {
 	__u32 root4, nodes4, root6, nodes6;
 	__u64 changes, large;

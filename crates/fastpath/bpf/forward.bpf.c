@@ -89,12 +89,12 @@ SEC("xdp.frags") int forward(struct xdp_md *context)
 	__u64 station = *(__u64 *)data & MAC_MASK;
 	way.type = *(__u16 *)(data + 12);
 	/* The destination of what has no tag, long before the search: there is enough to do meanwhile. */
-	const struct table *table = KERNEL_FIB ? 0 : table_at(port->table);
+	const struct table *table = KERNEL_FIB ? 0 : table_at(way.table);
 	_Bool six = way.type == bpf_htons(TYPE_IPV6);
 	if (table && (six || way.type == bpf_htons(TYPE_IPV4)) && data + destination_at(six) + 8 <= end) {
 		__u64 destination = destination_of(*(__u64 *)(data + destination_at(six)), six);
 		if (BOX && table->large >> six & 1)
-			way.known = look_ahead(context, table, port->table, cpu, destination, six);
+			way.known = look_ahead(context, table, way.table, cpu, destination, six);
 		else if (!six)
 			fetch4(table, destination);
 	}

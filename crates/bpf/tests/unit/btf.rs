@@ -2,6 +2,21 @@
 
 use super::*;
 
+/// A file of these types, as words, and these names.
+fn file(words: Vec<u32>, strings: &[u8]) -> Vec<u8> {
+    let length = words.len() as u32 * 4;
+    let mut file = MAGIC.to_le_bytes().to_vec();
+    file.extend([1, 0]);
+    for word in [24, 0, length, length, strings.len() as u32]
+        .into_iter()
+        .chain(words)
+    {
+        file.extend(word.to_le_bytes());
+    }
+    file.extend(strings);
+    file
+}
+
 /// `struct task { int a; struct { int pid; }; }; typedef void (*btf_trace_wake)(void *, struct
 /// task *)`.
 fn sample() -> Vec<u8> {
@@ -24,17 +39,7 @@ fn sample() -> Vec<u8> {
     words.extend([head(0, 13, 2, 0), vec![0, 0, 0, 4]].concat());
     words.extend(head(0, 2, 0, 5));
     words.extend(head(name("btf_trace_wake"), 8, 0, 6));
-    let length = words.len() as u32 * 4;
-    let mut file = MAGIC.to_le_bytes().to_vec();
-    file.extend([1, 0]);
-    for word in [24, 0, length, length, strings.len() as u32]
-        .into_iter()
-        .chain(words)
-    {
-        file.extend(word.to_le_bytes());
-    }
-    file.extend(strings);
-    file
+    file(words, strings)
 }
 
 #[test]
@@ -69,17 +74,7 @@ fn module(base: &Btf) -> Vec<u8> {
         [behind + 6, 3, 32].to_vec(),
     ]
     .concat();
-    let length = words.len() as u32 * 4;
-    let mut file = MAGIC.to_le_bytes().to_vec();
-    file.extend([1, 0]);
-    for word in [24, 0, length, length, strings.len() as u32]
-        .into_iter()
-        .chain(words)
-    {
-        file.extend(word.to_le_bytes());
-    }
-    file.extend(strings);
-    file
+    file(words, strings)
 }
 
 #[test]

@@ -272,12 +272,10 @@ impl Order {
                 ahead,
             })
         };
-        let with = |teller| match self.ahead.and_then(|ahead| ahead.at(self.ifindex)) {
-            None => load(teller, None),
-            ahead => match load(teller, ahead) {
-                Err(Error::Bpf(bpf::Error::Refused { .. })) => load(teller, None),
-                outcome => outcome,
-            },
+        let ahead = self.ahead.and_then(|ahead| ahead.at(self.ifindex));
+        let with = |teller| match load(teller, ahead) {
+            Err(Error::Bpf(bpf::Error::Refused { .. })) if ahead.is_some() => load(teller, None),
+            outcome => outcome,
         };
         match with(teller) {
             Err(Error::Bpf(bpf::Error::NotBound { .. })) => with(Teller::Nobody),

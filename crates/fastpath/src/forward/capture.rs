@@ -268,10 +268,7 @@ impl Forwarder {
             };
             let ifindex = port.ifindex;
             if shows.purpose.wants(ifindex) && !shows.knows(ifindex) {
-                let load = Load {
-                    ahead: port.ahead,
-                    ..self.load_for(number, port.attachment.mode(), port.teller)
-                };
+                let load = self.load_as(number, port);
                 shows.load(&self.attacher, ifindex, load);
             }
         }

@@ -140,6 +140,14 @@ impl Forwarder {
         }
     }
 
+    /// As the program that is on a port.
+    pub(super) fn load_as(&self, number: usize, port: &Port) -> Load {
+        Load {
+            ahead: port.ahead,
+            ..self.load_for(number, port.attachment.mode(), port.teller)
+        }
+    }
+
     /// The program of a port that can be run by hand.
     pub(super) fn dry(&self, ifindex: u32) -> Result<&Program> {
         let number = self.number_of(ifindex)?;

@@ -6,7 +6,7 @@
 
 use bpf::program::Program;
 
-use super::{Forwarder, Load, Port};
+use super::{Forwarder, Port};
 use crate::{Error, Result};
 
 impl Forwarder {
@@ -17,10 +17,7 @@ impl Forwarder {
     pub fn variant(&self, ifindex: u32, object: &[u8]) -> Result<Program> {
         let number = self.number_of(ifindex)?;
         let port = self.port(ifindex)?;
-        let load = Load {
-            ahead: port.ahead,
-            ..self.load_for(number, port.attachment.mode(), port.teller)
-        };
+        let load = self.load_as(number, port);
         Ok(load
             .loader(object, &self.maps)?
             .load()?
