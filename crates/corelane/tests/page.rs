@@ -1,12 +1,16 @@
 //! The reports in a real browser: they load nothing, complain of nothing, fit a phone, and
 //! everybody can read them.
 
+use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
 use host::temporary::Directory;
 
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+/// A browser is given up after so long. A page takes a core for 7 s, and three times as long with two
+/// other programs to a core.
+const SECONDS: &str = "240";
 /// Written into a copy of the page: it tells the page around it what the browser made of it, and
 /// what of it keeps people from reading, folded details included.
 const PROBE: &str = "<script>addEventListener('load', async () => {
@@ -67,7 +71,7 @@ impl View {
 /// Nothing where the browser did not end; a busy machine sees that now and then.
 fn browsed(browser: &str, page: &Path, profile: &Path, is_dark: bool) -> Option<(String, String)> {
     let output = Command::new("timeout")
-        .args(["--kill-after=5", "60", browser])
+        .args(["--kill-after=5", SECONDS, browser])
         .args(["--headless", "--no-sandbox", "--disable-gpu"])
         .args(["--disable-quic", "--no-first-run", "--disable-sync"])
         .args([
@@ -138,6 +142,9 @@ pub(crate) fn is_for_everybody(report: &Path) {
         needs::skipped!("needs a browser, one of {}", BROWSERS.join(", "));
         return;
     };
+    // Browsers take turns, of whatever test program: together, each would take as much longer.
+    let turn = File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page.rs")).unwrap();
+    turn.lock().unwrap();
     let directory = Directory::new("page").unwrap();
     let path = |name: &str| directory.path().join(name);
     let page = std::fs::read_to_string(report).unwrap();
