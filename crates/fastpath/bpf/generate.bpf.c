@@ -58,10 +58,12 @@ struct look {
 
 MAP(templates, BPF_MAP_TYPE_ARRAY, __u32, struct template, 2, 0);
 MAP(states, BPF_MAP_TYPE_ARRAY, __u32, struct state, 1, BPF_F_MMAPABLE);
-MAP(destinations, BPF_MAP_TYPE_ARRAY, __u32, __u32[4], 1, BPF_F_MMAPABLE); /* network order; IPv4 in the first four bytes */
 MAP(looks, BPF_MAP_TYPE_ARRAY, __u32, struct look, LOOKS, BPF_F_MMAPABLE);
 MAP(lengths, BPF_MAP_TYPE_ARRAY, __u32, __u32, 1, 0);                    /* frame lengths in bytes without FCS */
 MAP_OF_TARGETS(out, BPF_MAP_TYPE_DEVMAP, 2);
+/* One behind the other, in network order: no more than needed, for they go through the caches of whoever
+ * is under test. */
+VALUES(destinations, __u32, 4);
 
 INLINE __u16 fold(__u64 sum)
 {
@@ -245,9 +247,11 @@ SEC("xdp") int generate(struct xdp_md *context)
 	struct template *template = bpf_map_lookup_elem(&templates, &way);
 	if (!template)
 		return XDP_ABORTED;
-	const __u32 *destination = bpf_map_lookup_elem(&destinations, &position);
-	if (!destination)
+	__u64 turn = position;
+	OPAQUE(turn);
+	if (turn >= DESTINATIONS)
 		return XDP_ABORTED;
+	const __u32 *destination = FIRST(destinations) + turn * (IPV6 ? 4 : 1);
 	state->position = position + 1 >= DESTINATIONS ? 0 : position + 1;
 
 	if (LENGTHS > 1) {

@@ -43,18 +43,15 @@ impl Destinations {
 }
 
 impl Destinations {
-    /// As the program reads them, network order; IPv4 in the first four bytes.
-    pub(super) fn bytes(&self) -> Vec<[u8; 16]> {
+    /// As the program reads them, in network order: one word for each address, or four.
+    pub(super) fn words(&self) -> Vec<u32> {
+        let of = |bytes: &[u8]| u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
         match self {
-            Self::V4(list) => {
-                let wide = |address: &Ipv4Addr| {
-                    let mut bytes = [0; 16];
-                    bytes[..4].copy_from_slice(&address.octets());
-                    bytes
-                };
-                list.iter().map(wide).collect()
-            }
-            Self::V6(list) => list.iter().map(Ipv6Addr::octets).collect(),
+            Self::V4(list) => list.iter().map(|address| of(&address.octets())).collect(),
+            Self::V6(list) => list
+                .iter()
+                .flat_map(|address| [0, 4, 8, 12].map(|at| of(&address.octets()[at..])))
+                .collect(),
         }
     }
 }

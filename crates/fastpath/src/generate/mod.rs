@@ -111,6 +111,7 @@ impl Generator {
         }
         let frames = kinds[0];
         let count = frames.destinations.len() * kinds.len();
+        let words = if frames.source.is_ipv6() { 4 } else { 1 };
         let longest = frames.lengths.iter().copied().max().unwrap_or(LENGTH_MAX);
         let loaded = OBJECT
             .loader()?
@@ -125,7 +126,10 @@ impl Generator {
             .constant("WAYS", kinds.len() as u64)
             .constant("LOOKING", u64::from(!paced))
             .constant("PACED", u64::from(paced))
-            .entries("destinations", count as u32)?
+            .value_size(
+                "destinations",
+                (4 * words * count).next_multiple_of(8) as u32,
+            )?
             .entries("lengths", frames.lengths.len() as u32)?
             .load()?;
 
@@ -134,11 +138,14 @@ impl Generator {
             lengths.set(index, &u32::from(length))?;
         }
         let templates = loaded.map("templates")?;
-        let destinations = loaded.map("destinations")?.mapped::<[u8; 16]>()?;
+        let destinations = loaded.map("destinations")?.mapped::<u32>()?;
         for (way, frames) in kinds.iter().enumerate() {
             templates.set(way as u32, &frames.template())?;
-            for (turn, address) in frames.destinations.bytes().into_iter().enumerate() {
-                destinations.write(turn * kinds.len() + way, address);
+            for (turn, address) in frames.destinations.words().chunks(words).enumerate() {
+                let first = (turn * kinds.len() + way) * words;
+                for (place, &word) in (first..).zip(address) {
+                    destinations.write(place, word);
+                }
             }
         }
         let out = loaded.map("out")?;
