@@ -104,9 +104,10 @@ impl Capture {
         self.frames = Some(frames.unwrap());
     }
 
-    /// Waits until programs have come.
+    /// Waits until programs have come. One that the kernel refuses at last takes seconds, and much longer
+    /// where other tests have the cores.
     pub(super) fn settle(&mut self) {
-        let end = Instant::now() + Duration::from_mins(1);
+        let end = Instant::now() + Duration::from_mins(5);
         self.capturing = loop {
             let capturing = self.bench.forwarder.tend_capture().unwrap();
             if !capturing.comes {
