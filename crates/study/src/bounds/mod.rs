@@ -302,7 +302,7 @@ fn tables(setting: &Setting) -> Result<[Bound; 2], Error> {
 impl Bounds {
     /// Whether every figure holds what it must.
     pub fn all_hold(&self) -> bool {
-        self.bounds.iter().all(|bound| bound.word() != "missed")
+        all_hold(&self.bounds)
     }
 
     /// Each figure beside its bounds.
@@ -343,18 +343,28 @@ impl Bounds {
             let median = figures::median(&counted) / 1e6;
             rates.push([what.clone(), format!("{median:.3}")]);
         }
-        let verdict = if self.all_hold() {
-            "Every figure holds what it must."
-        } else {
-            "Missed: a figure does not hold what it must."
-        };
-        let mut document = Document::new("What forwarding must hold").verdict(verdict);
+        let mut document =
+            Document::new("What forwarding must hold").verdict(verdict(&self.bounds));
         for sentence in &self.left_out {
             document = document.verdict(sentence.clone());
         }
         document.blocks.push(report::Block::Table(table));
         document.blocks.push(report::Block::Table(rates));
         document.environment(self.environment.facts())
+    }
+}
+
+fn all_hold(bounds: &[Bound]) -> bool {
+    bounds.iter().all(|bound| bound.word() != "missed")
+}
+
+fn verdict(bounds: &[Bound]) -> &'static str {
+    if !all_hold(bounds) {
+        "Missed: a figure does not hold what it must."
+    } else if bounds.iter().any(|bound| bound.target.must.is_some()) {
+        "Every figure holds what it must."
+    } else {
+        "No figure was measured that must hold anything."
     }
 }
 

@@ -38,3 +38,15 @@ fn a_figure_reaches_its_goal_or_what_it_must_or_misses() {
     assert_eq!(with(1.0).word(), "must");
     assert_eq!(with(0.99).word(), "missed");
 }
+
+#[test]
+fn without_a_figure_that_has_a_bound_nothing_is_said_to_hold() {
+    let must = Some(Limit::AtLeast(1.0));
+    let no_bound = bound(None, must, 2.0);
+    assert_eq!(verdict(&[no_bound]), verdict(&[]));
+    assert!(verdict(&[]).starts_with("No figure"));
+    let holds = [bound(None, None, 2.0), bound(must, None, 2.0)];
+    assert!(verdict(&holds).starts_with("Every"));
+    let misses = [bound(must, None, 2.0), bound(must, None, 0.5)];
+    assert!(verdict(&misses).starts_with("Missed"));
+}
