@@ -28,7 +28,7 @@ fn sampled(bench: &mut Bench) -> Samples {
 
 /// Waits until programs have come.
 fn settle(bench: &mut Bench) {
-    let end = Instant::now() + Duration::from_mins(1);
+    let end = Instant::now() + Duration::from_mins(5);
     loop {
         let sampling = bench.forwarder.tend_samples().unwrap();
         assert_eq!(sampling.failed, []);
