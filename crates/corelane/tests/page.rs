@@ -142,7 +142,7 @@ pub(crate) fn is_for_everybody(report: &Path) {
         needs::skipped!("needs a browser, one of {}", BROWSERS.join(", "));
         return;
     };
-    // Browsers take turns, of whatever test program: together, each would take as much longer.
+    // Test programs run beside each other, but browsers take turns: each keeps a core busy.
     let turn = File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page.rs")).unwrap();
     turn.lock().unwrap();
     let directory = Directory::new("page").unwrap();

@@ -46,7 +46,7 @@ fn each_frame_of_a_burst_goes_where_it_would_go_alone() {
     });
 }
 
-/// Two cores send into one ring. Of what waits there, some is of the other family, and was searched for
+/// Two cores send into one ring. Some of what waits there is of the other family, and was searched for
 /// as if it were not.
 #[test]
 fn frames_of_both_families_in_one_ring_have_their_own_answers() {
