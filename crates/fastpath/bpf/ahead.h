@@ -41,7 +41,8 @@ struct ahead {
 	__u64 busy; /* a program is in here; another that interrupts it stays out */
 	__u64 queue, changes, table;
 	__u64 first, seen; /* place in the ring of the first frame; how many there are */
-	__u64 reserved[2];
+	__u64 next;        /* whose turn it is among them, while frames come as they were seen */
+	__u64 reserved;
 	__u64 question[AHEAD], answer[AHEAD]; /* destination, or its upper half; entry of the table, at the end a next hop */
 	__u64 at[AHEAD], word[AHEAD];         /* where the search goes on, and what is there */
 };
@@ -172,6 +173,38 @@ INLINE void search6_ahead(struct ahead *all, const struct table *table)
 	EACH(all) all->answer[i] = entry6(all, i);
 }
 
+/* Which of those seen the frame at hand is. The ring tells; if it is none of them, all are looked at anew. */
+INLINE __u64 place_of(struct xdp_md *context, struct ahead *all, const struct table *table, __u64 asked, __u64 question, _Bool six)
+{
+	__u64 ring = *(volatile __u64 *)(kernel_context(context) + BUFF_RXQ) - RXQ_RING;
+	__u32 head = peek(ring + RING_HEAD);
+	__u64 current = (head ? head : ring_size(ring)) - 1, place = current - all->first;
+	if (current < all->first)
+		place += ring_size(ring);
+	if (context->rx_queue_index == all->queue && place < all->seen)
+		return place;
+
+	all->queue = context->rx_queue_index;
+	all->first = current;
+	all->changes = *(volatile const __u64 *)&table->changes;
+	all->table = asked;
+	FORGET(question, all->changes);
+	all->question[0] = question;
+	see(all, ring, six);
+	if (all->seen > 1 && six)
+		search6_ahead(all, table);
+	else if (all->seen > 1)
+		search4_ahead(all, table);
+	return 0;
+}
+
+/* Whether the answer at a place is that of the frame at hand, as the table is now. */
+INLINE _Bool holds(const struct ahead *all, const struct table *table, __u64 asked, __u64 question, __u64 place)
+{
+	return place < AHEAD && place < all->seen && all->question[place] == question && all->table == asked &&
+	       all->changes == *(volatile const __u64 *)&table->changes;
+}
+
 /* One more than the next hop of the frame at hand, whose destination is `question`; 0: search. */
 INLINE __u32 look_ahead(struct xdp_md *context, const struct table *table, __u32 number, __u32 cpu, __u64 question, _Bool six)
 {
@@ -183,29 +216,15 @@ INLINE __u32 look_ahead(struct xdp_md *context, const struct table *table, __u32
 		return 0;
 	*(volatile __u64 *)&all->busy = 1;
 
-	__u64 ring = *(volatile __u64 *)(kernel_context(context) + BUFF_RXQ) - RXQ_RING;
-	__u32 head = peek(ring + RING_HEAD);
-	__u64 current = (head ? head : ring_size(ring)) - 1, place = current - all->first;
-	if (current < all->first)
-		place += ring_size(ring);
-	__u64 changes = *(volatile const __u64 *)&table->changes, asked = (__u64)number << 1 | six;
-	if (context->rx_queue_index != all->queue || place >= all->seen) {
-		all->queue = context->rx_queue_index;
-		all->first = current;
-		all->changes = changes;
-		all->table = asked;
-		FORGET(question, changes);
-		all->question[0] = question;
-		see(all, ring, six);
-		place = 0;
-		if (all->seen > 1 && six)
-			search6_ahead(all, table);
-		else if (all->seen > 1)
-			search4_ahead(all, table);
+	__u64 asked = (__u64)number << 1 | six, place = all->next, answer = ELSEWHERE;
+	_Bool found = holds(all, table, asked, question, place);
+	if (!found) {
+		place = place_of(context, all, table, asked, question, six);
+		found = all->seen > 1 && holds(all, table, asked, question, place);
 	}
-	__u64 answer = ELSEWHERE;
-	if (place < AHEAD && all->seen > 1 && all->changes == changes && all->table == asked && all->question[place] == question)
+	if (found)
 		answer = all->answer[place];
+	all->next = place + 1;
 	*(volatile __u64 *)&all->busy = 0;
 	return answer >> 16 ? 0 : answer + 1;
 }
