@@ -1,5 +1,7 @@
 //! Of `study/src/answer.rs`.
 
+use figures::Weak;
+
 use super::*;
 use crate::speed_up::SpeedUp;
 use crate::testing::study;
@@ -77,4 +79,32 @@ fn several_ports_forward_and_one_kernel_forwards() {
     study.forwarding.retain(|row| row.key.engine == "memory");
     let text = report::terminal::render(&answer(&study));
     assert!(text.starts_with("Memory ports forward "), "{text}");
+}
+
+#[test]
+fn the_answer_is_of_the_fastest_or_of_none() {
+    let starts = |times: f64, weak: Option<Weak>| {
+        let mut study = study();
+        let kernel = study.forwarding.iter();
+        let kernel = kernel.filter(|row| row.key.engine == "kernel").cloned();
+        let faster: Vec<Row> = kernel
+            .map(|mut row| {
+                row.key.engine = "xdp".to_owned();
+                row.frames_per_second.0 *= times;
+                row.weak = weak;
+                row
+            })
+            .collect();
+        study.forwarding.extend(faster);
+        report::terminal::render(&answer(&study))
+    };
+    assert!(starts(3.0, None).starts_with("XDP with our table forwards "));
+    assert!(starts(1.05, Some(Weak::Disturbed)).starts_with("The Linux kernel forwards "));
+    for weak in [Weak::Disturbed, Weak::Scattered] {
+        let text = starts(3.0, Some(weak));
+        assert!(
+            text.starts_with("What each core forwards cannot be told"),
+            "{text}"
+        );
+    }
 }
