@@ -76,9 +76,19 @@ pub fn write(path: impl AsRef<Path>, document: &Document) -> Result<(), WriteErr
     json::write_file(path.as_ref(), render(document).as_bytes())
 }
 
-/// An element on a line of its own.
+/// An element on a line of its own. What a terminal shows between backticks is code here.
 fn line(tag: &str, text: &str) -> String {
-    element(tag, text) + "\n"
+    let escaped = escape(text);
+    let parts: Vec<&str> = escaped.split('`').collect();
+    if parts.len() % 2 == 0 {
+        return format!("<{tag}>{escaped}</{tag}>\n");
+    }
+    let part = |(place, part): (usize, &&str)| match place % 2 {
+        0 => (*part).to_owned(),
+        _ => format!("<code>{part}</code>"),
+    };
+    let parts: String = parts.iter().enumerate().map(part).collect();
+    format!("<{tag}>{parts}</{tag}>\n")
 }
 
 fn list(title: &str, items: &[String]) -> String {

@@ -50,3 +50,15 @@ fn the_page_is_one_file_that_loads_nothing() {
     assert!(!page.contains("Nothing"));
     assert_eq!(page.matches("<svg").count(), 2);
 }
+
+#[test]
+fn what_stands_between_backticks_is_code() {
+    let page = |text: &str| render(&Document::new("t").verdict(text));
+    let code = page("`run <x>` and `stop` work.");
+    assert!(
+        code.contains("<p><code>run &lt;x&gt;</code> and <code>stop</code> work.</p>"),
+        "{code}"
+    );
+    let alone = page("One ` stays.");
+    assert!(alone.contains("<p>One ` stays.</p>"), "{alone}");
+}
