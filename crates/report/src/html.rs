@@ -80,7 +80,7 @@ pub fn write(path: impl AsRef<Path>, document: &Document) -> Result<(), WriteErr
 fn line(tag: &str, text: &str) -> String {
     let escaped = escape(text);
     let parts: Vec<&str> = escaped.split('`').collect();
-    if parts.len() % 2 == 0 {
+    if parts.len().is_multiple_of(2) {
         return format!("<{tag}>{escaped}</{tag}>\n");
     }
     let part = |(place, part): (usize, &&str)| match place % 2 {
