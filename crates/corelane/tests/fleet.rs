@@ -1,7 +1,5 @@
 //! `docs/fleet.md`: what it has for FRR and BIRD is what these daemons accept.
 
-use std::process::Command;
-
 use crate::pages::page;
 
 /// The blocks of a page in this language.
@@ -16,9 +14,6 @@ pub(crate) fn blocks(language: &str) -> Vec<String> {
 
 /// Has a program look at each block, which it gets as a file.
 fn accepted(language: &str, program: &str, words: &[&str]) {
-    if !needs::program(program) {
-        return;
-    }
     let directory = tempfile::tempdir().unwrap();
     let constant = directory.path().join("drain.conf");
     std::fs::write(&constant, "define corelane_draining = false;\n").unwrap();
@@ -26,14 +21,13 @@ fn accepted(language: &str, program: &str, words: &[&str]) {
     let blocks = blocks(language);
     assert_eq!(blocks.len(), 2, "a node and a spreader");
     for block in blocks {
+        let Some(mut command) = needs::command(program) else {
+            return;
+        };
         let here = constant.display().to_string();
         let block = block.replace("/etc/bird/corelane-drain.conf", &here);
         std::fs::write(&file, &block).unwrap();
-        let output = Command::new(program)
-            .args(words)
-            .arg(&file)
-            .output()
-            .unwrap();
+        let output = command.args(words).arg(&file).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{said}\n{block}");
     }

@@ -7,7 +7,8 @@
 use std::fmt::Display;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Says why a test, or the rest of it, is skipped; formats like [`println!`].
 #[macro_export]
@@ -76,11 +77,25 @@ pub fn cores() -> Cores {
     Cores(file)
 }
 
-/// Whether `program` is installed, where Debian's packages put programs.
-pub fn program(program: &str) -> bool {
+/// Where Debian's packages put `program`, if one did.
+fn place(program: &str) -> Option<PathBuf> {
     let places = ["/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/lib/frr"];
-    let there = |place| Path::new(place).join(program).exists();
-    that(places.into_iter().any(there), program)
+    let mut places = places
+        .map(|place| Path::new(place).join(program))
+        .into_iter();
+    places.find(|place| place.exists())
+}
+
+/// Whether `program` is installed.
+pub fn program(program: &str) -> bool {
+    that(place(program).is_some(), program)
+}
+
+/// `program` by its place: the path of an ordinary user leads to no program of the system's.
+pub fn command(program: &str) -> Option<Command> {
+    let place = place(program);
+    that(place.is_some(), program);
+    place.map(Command::new)
 }
 
 #[cfg(test)]

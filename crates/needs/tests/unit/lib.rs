@@ -18,3 +18,10 @@ fn an_excuse_needs_its_reason() {
     assert!(!excused(list, "needs a printer"));
     assert!(!excused("", "needs a browser"));
 }
+
+#[test]
+fn a_program_is_found_by_its_place() {
+    let command = command("ip").expect("iproute2 is everywhere that tests run");
+    assert!(Path::new(command.get_program()).is_absolute());
+    assert!(place("no program of this name").is_none());
+}
