@@ -16,17 +16,30 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
+/// Words of a page: escaped, and code where a terminal shows backticks.
+pub(crate) fn words(text: &str) -> String {
+    let escaped = escape(text);
+    if escaped.split('`').count().is_multiple_of(2) {
+        return escaped;
+    }
+    let part = |(place, part): (usize, &str)| match place % 2 {
+        0 => part.to_owned(),
+        _ => format!("<code>{part}</code>"),
+    };
+    escaped.split('`').enumerate().map(part).collect()
+}
+
 /// An element that holds `text`.
 pub(crate) fn element(tag: &str, text: &str) -> String {
     format!("<{tag}>{}</{tag}>", escape(text))
 }
 
-/// An element that holds `text`; nothing when there is none.
+/// An element that holds the words of `text`; nothing when there is none.
 pub(crate) fn optional(tag: &str, text: &str) -> String {
     if text.is_empty() {
         String::new()
     } else {
-        element(tag, text)
+        format!("<{tag}>{}</{tag}>", words(text))
     }
 }
 

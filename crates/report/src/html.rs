@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::escape::{element, escape, optional};
+use crate::escape::{element, escape, optional, words};
 use crate::json::{self, WriteError};
 use crate::plot::{Size, svg};
 use crate::{Block, Document, Plot};
@@ -76,19 +76,9 @@ pub fn write(path: impl AsRef<Path>, document: &Document) -> Result<(), WriteErr
     json::write_file(path.as_ref(), render(document).as_bytes())
 }
 
-/// An element on a line of its own. What a terminal shows between backticks is code here.
+/// An element on a line of its own.
 fn line(tag: &str, text: &str) -> String {
-    let escaped = escape(text);
-    let parts: Vec<&str> = escaped.split('`').collect();
-    if parts.len().is_multiple_of(2) {
-        return format!("<{tag}>{escaped}</{tag}>\n");
-    }
-    let part = |(place, part): (usize, &&str)| match place % 2 {
-        0 => (*part).to_owned(),
-        _ => format!("<code>{part}</code>"),
-    };
-    let parts: String = parts.iter().enumerate().map(part).collect();
-    format!("<{tag}>{parts}</{tag}>\n")
+    format!("<{tag}>{}</{tag}>\n", words(text))
 }
 
 fn list(title: &str, items: &[String]) -> String {
