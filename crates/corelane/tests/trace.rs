@@ -248,7 +248,7 @@ fn the_demonstration_names_the_lock_which_is_gone_in_the_mended_program() {
     crate::page::is_for_everybody(&directory.join("h"));
     let page = fs::read_to_string(directory.join("h")).unwrap();
     for part in [
-        "mutex `the one table`",
+        "mutex <code>the one table</code>",
         "id=\"demo-1\"",
         "id=\"demo-2\"",
         "id=\"demo-0\"",
