@@ -1,7 +1,7 @@
 //! Builds of `corelane run` side by side: which of them forwards faster?
 //!
 //! Each program stands between cables of its own, with the Internet's table in its kernel's, and
-//! forwards 64-byte frames on the first core. All take turns in interleaved rounds, so that heat,
+//! forwards 64-byte frames on the first core, or on several. All take turns in interleaved rounds, so that heat,
 //! clock and neighbours fall on all alike. Trials wait for calm cores. Ratios are to the first program,
 //! within rounds; calm ones alone count where there are enough.
 //!
@@ -12,7 +12,6 @@
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Error};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitCode, Stdio};
 use std::sync::Arc;
@@ -28,12 +27,13 @@ use host::process::{Signal, end_with_thread, signal};
 use host::temporary::Directory;
 use report::Table;
 use report::units::grouped;
+use tester::sizes::Family;
 use tester::veth::lanes::{Carried, Lanes, Load, Pace};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Bytes of a frame with FCS, and cores.
-const WANTED: (u32, Range<usize>) = (64, 0..1);
+/// Bytes of a frame with FCS.
+const FRAME_BYTES: u32 = 64;
 /// Time for the routers to take the kernel's routes over; nothing is measured before.
 const SETTLING: Duration = Duration::from_secs(8);
 
@@ -55,6 +55,12 @@ struct Options {
     /// Length of a trial in seconds
     #[arg(long, default_value_t = 0.35)]
     seconds: f64,
+    /// Forward on so many cores
+    #[arg(long, default_value_t = 1)]
+    cores: usize,
+    /// Of the frames: 4 or 6
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(4..=6))]
+    family: u8,
     /// Send to so many destinations only
     #[arg(long)]
     destinations: Option<usize>,
@@ -96,8 +102,19 @@ fn measure(options: &Options) -> Result<(), Failure> {
     let mut routes = routes::load(None, usize::MAX, 1)?;
     let most = options.destinations.unwrap_or(usize::MAX);
     routes.destinations.truncate(most);
-    let core = host::allowed_cores()?[0];
-    let setting = Setting::new(&[core], &Arc::new(routes), 1);
+    let allowed = host::allowed_cores()?;
+    let cores = allowed
+        .get(..options.cores)
+        .filter(|cores| !cores.is_empty())
+        .ok_or_else(|| format!("--cores {}: choose 1 to {}", options.cores, allowed.len()))?;
+    let setting = Setting {
+        family: match options.family {
+            4 => Family::Ipv4,
+            6 => Family::Ipv6,
+            other => return Err(format!("--family {other}: choose 4 or 6").into()),
+        },
+        ..Setting::new(cores, &Arc::new(routes), 1)
+    };
     let files = Directory::new("builds")?;
     let programs = options.programs.iter().map(|path| Some(path.as_path()));
     let mut running = Vec::new();
@@ -119,15 +136,20 @@ fn measure(options: &Options) -> Result<(), Failure> {
     let mut calmest = Calmest::default();
     rounds.run(options.rounds.into(), |place| {
         let Running { lanes, load, .. } = &mut running[place];
-        let trial = || load.carry(lanes, WANTED, Pace::Call, trial);
+        let trial = || load.carry(lanes, (FRAME_BYTES, 0..options.cores), Pace::Call, trial);
         let counted = |carried: &Carried| carried.counted.clone();
-        let (carried, calm) = calmest.calmly(&[core], trial, counted)?;
+        let (carried, calm) = calmest.calmly(cores, trial, counted)?;
         let rate = calm.per_second.unwrap_or(carried.frames_per_second);
         Ok::<_, Failure>((rate, calm.slowed))
     })?;
     let title = format!(
-        "engine {}, rp_filter {}, 64-byte frames, one core, {} rounds of {} s",
-        options.engine, options.sources, options.rounds, options.seconds
+        "engine {}, rp_filter {}, {FRAME_BYTES}-byte frames, {}, cores: {}, {} rounds of {} s",
+        options.engine,
+        options.sources,
+        setting.family,
+        options.cores,
+        options.rounds,
+        options.seconds
     );
     let mut table = Table::new(title).text("router").numbers([
         "frames/s",
