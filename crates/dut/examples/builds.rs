@@ -1,8 +1,8 @@
 //! Builds of `corelane run` side by side: which of them forwards faster?
 //!
 //! Each program stands between cables of its own, with the Internet's table in its kernel's, and
-//! forwards 64-byte frames on the first core, or on several. All take turns in interleaved rounds, so that heat,
-//! clock and neighbours fall on all alike. Trials wait for calm cores. Ratios are to the first program,
+//! forwards 64-byte frames on the first core, or on several. All take turns in interleaved rounds, so
+//! that heat, clock and neighbours fall on all alike. Trials wait for calm cores. Ratios are to the first program,
 //! within rounds; calm ones alone count where there are enough.
 //!
 //! All routers keep their programs at the kernel's tracepoints, so each pays for all: with two programs
@@ -59,7 +59,7 @@ struct Options {
     #[arg(long, default_value_t = 1)]
     cores: usize,
     /// Of the frames: 4 or 6
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(4..=6))]
+    #[arg(long, default_value_t = 4)]
     family: u8,
     /// Send to so many destinations only
     #[arg(long)]
